@@ -31,6 +31,7 @@ from .results import Result, load_run, require_directory
 from .running import run
 from .scenario import Scenario
 from .sweep import SweepResult, sweep
+from .values import folder as _folder
 from .verifying import Check, verify
 
 __all__ = [
@@ -41,7 +42,7 @@ __all__ = [
 
 def load(directory: str | Path) -> Result | SweepResult:
     """Reads a result directory, of a run or of a sweep; raises `ResultError` if it is neither, or damaged."""
-    path = Path(directory)
+    path = _folder(directory, "directory")
     require_directory(path)
     kind = kind_of(path)
     if kind == "study":

@@ -13,13 +13,20 @@ def run(
     text: str,
     source_name: str,
     overrides: list[tuple[str, str]],
+    folder: str | PathLike[str] | None = None,
     out: str | PathLike[str] | None = None,
     tables: bool = True,
     progress: Callable[[float, float, int], bool | None] | None = None,
 ) -> str: ...
-def resolve(text: str, source_name: str, overrides: list[tuple[str, str]]) -> tuple[str, str]: ...
+def resolve(
+    text: str, source_name: str, overrides: list[tuple[str, str]], folder: str | PathLike[str] | None = None
+) -> tuple[str, str]: ...
 def resolve_seeds(
-    text: str, source_name: str, overrides: list[tuple[str, str]], seeds: list[int]
+    text: str,
+    source_name: str,
+    overrides: list[tuple[str, str]],
+    seeds: list[int],
+    folder: str | PathLike[str] | None = None,
 ) -> tuple[str, list[str]]: ...
 def register_control(name: str, source: str, class_: type) -> None: ...
 def schema() -> str: ...

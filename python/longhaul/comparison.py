@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import compare as side_by_side
-from . import qoe
+from . import forked, qoe
 from .errors import ResultError
 from .results import Result, flat_metrics, load_run, unit_of
 from .units import alike
+from .values import folder
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,6 +37,7 @@ class Comparison:
     @property
     def table(self) -> pl.DataFrame:
         """A polars frame with the columns `metric` and one for each result."""
+        forked.check()
         import polars as pl
 
         content: dict[str, list[object]] = {"metric": [metric for metric, _, _ in self.rows]}
@@ -93,7 +95,7 @@ def compare(*results: Result | str | Path, names: Sequence[str] | None = None) -
     Results are `Result` objects or their directories; `names` head the columns (the scenarios' names; where these are the same, the
     directories, and a, b, ... for results that were not written to one). Raises `ResultError` for fewer than two results, or as many names as there are not results.
     """
-    loaded = [result if isinstance(result, Result) else load_run(Path(result)) for result in results]
+    loaded = [result if isinstance(result, Result) else load_run(folder(result, "result")) for result in results]
     if len(loaded) < 2:
         raise ResultError("compare takes two results or more")
     if names is not None and len(names) != len(loaded):

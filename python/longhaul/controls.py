@@ -14,12 +14,18 @@ from typing import Any
 
 from . import core
 from .errors import ScenarioError
+from .values import plain
 
 _METHODS = ("on_ack", "on_loss")
 
 
+def settings(value: Any, place: str = "") -> Any:
+    """Settings as people pass them, as a scenario has them: plain values, classes named. `place` is what an error calls them."""
+    return named(plain(value, place))
+
+
 def named(value: Any) -> Any:
-    """The same settings with a table in place of each class, which is made known to the simulator.
+    """The same plain settings with a table in place of each class, which is made known to the simulator.
 
     >>> class Still:
     ...     def __init__(self, mss, window): self.window = window
@@ -32,7 +38,7 @@ def named(value: Any) -> Any:
         return _registered(value)
     if isinstance(value, Mapping):
         return {key: named(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, list):
         return [named(item) for item in value]
     return value
 

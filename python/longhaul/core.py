@@ -125,7 +125,7 @@ def run(
         return progress(now, duration, events) if progress else None
 
     called = progress or follow or _has_controls
-    arguments = document.text, document.source, list(overrides), out, tables, told if called else None
+    arguments = document.text, document.source, list(overrides), document.folder, out, tables, told if called else None
     try:
         if _has_controls:
             with watching.signals_noted() as noted, watching.calls_end():
@@ -167,7 +167,7 @@ def resolve(document: Document, overrides: Overrides = ()) -> tuple[str, str]:
     """The scenario with every default written out, as TOML, and the identity of the run."""
     core = _core()
     try:
-        text, run_id = core.resolve(document.text, document.source, list(overrides))
+        text, run_id = core.resolve(document.text, document.source, list(overrides), document.folder)
     except core.ScenarioError as error:
         raise _wrong(error, document) from None
     return text, run_id
@@ -177,7 +177,9 @@ def resolve_seeds(document: Document, overrides: Overrides, seeds: Sequence[int]
     """The scenario as TOML under the first seed, and the identity of the run under each: read and checked once."""
     core = _core()
     try:
-        text, run_ids = core.resolve_seeds(document.text, document.source, list(overrides), list(seeds))
+        text, run_ids = core.resolve_seeds(
+            document.text, document.source, list(overrides), list(seeds), document.folder
+        )
     except core.ScenarioError as error:
         raise _wrong(error, document) from None
     return text, run_ids

@@ -9,12 +9,12 @@ import re
 import stat
 import sys
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from . import toml
-from .errors import ScenarioError, explain_os_error
+from .errors import ScenarioError, explain_os_error, printed
 
 #: The largest scenario file, in bytes.
 LARGEST = 16_000_000
@@ -32,6 +32,8 @@ class Document:
     sweep: dict[str, Any] | None = None
     #: Whether it was built in Python.
     built: bool = False
+    #: Where relative paths in it begin, as an absolute path; the working directory of a run, if it came from no file.
+    folder: Path | None = None
 
 
 def read(path: Path) -> Document:
@@ -44,23 +46,31 @@ def read(path: Path) -> Document:
         failure = error if isinstance(error, OSError) else OSError(str(error))
         message = explain_os_error(failure, "read the scenario", path)
         raise ScenarioError(message + (_meant(path) if isinstance(error, FileNotFoundError) else "")) from None
-    return _parsed(data, path)
+    return replace(_parsed(data, path), folder=_absolute(path).parent)
+
+
+def _absolute(path: Path) -> Path:
+    try:
+        return path.absolute()
+    except OSError:  # the working directory was removed, and yet the file could be read
+        return path
 
 
 def _parsed(data: bytes, path: Path) -> Document:
     """The document in the bytes of a file."""
+    name = printed(path)
     if len(data) > LARGEST:
-        raise ScenarioError(f"{path}: larger than {LARGEST // 1_000_000} MB, which is too large for a scenario")
+        raise ScenarioError(f"{name}: larger than {LARGEST // 1_000_000} MB, which is too large for a scenario")
     if b"\0" in data:
-        raise ScenarioError(f"{path}: not a text file (byte {data.index(0)} is NUL); a scenario is TOML in UTF-8")
+        raise ScenarioError(f"{name}: not a text file (byte {data.index(0)} is NUL); a scenario is TOML in UTF-8")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ScenarioError(f"{path}: not a text file in UTF-8 (byte {error.start} cannot be read)") from None
+        raise ScenarioError(f"{name}: not a text file in UTF-8 (byte {error.start} cannot be read)") from None
     text = text.replace("\r\n", "\n")
     if path.suffix == ".py":
         raise ScenarioError(f"{path}: a program in Python, not a scenario; run it with `python {path}`")
-    return parse_json(text, str(path)) if path.suffix == ".json" else parse(text, str(path))
+    return parse_json(text, name) if path.suffix == ".json" else parse(text, name)
 
 
 def _meant(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 
@@ -37,6 +38,18 @@ class PlotError(LonghaulError):
     """A figure cannot be drawn from this result."""
 
 
+def printed(path: Path | str) -> str:
+    """A path as a text that can be written: what is not UTF-8 in its name stands as escapes, whatever Python decodes names with.
+
+    >>> printed(Path("a/b")), printed("caf\udce9.toml")
+    ('a/b', 'caf\\xe9.toml')
+    """
+    try:
+        return os.fsencode(path).decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:  # no name of a file
+        return ascii(str(path))
+
+
 def explain_os_error(error: OSError, doing: str, path: Path | str) -> str:
     """One line for an operating system error.
 
@@ -47,9 +60,9 @@ def explain_os_error(error: OSError, doing: str, path: Path | str) -> str:
     """
     if doing == "write" and isinstance(error, FileNotFoundError):
         place = next((parent for parent in Path(path).parents if parent.is_dir()), Path("."))
-        return f"cannot write {path}: nothing can be created in {place}"
+        return f"cannot write {printed(path)}: nothing can be created in {printed(place)}"
     if isinstance(error, (FileExistsError, NotADirectoryError)):
         file = next((parent for parent in Path(path).parents if parent.is_file()), None)
         if file is not None:
-            return f"cannot {doing} {path}: {file} is a file, not a directory"
-    return f"cannot {doing} {path}: {error.strerror or error}"
+            return f"cannot {doing} {printed(path)}: {printed(file)} is a file, not a directory"
+    return f"cannot {doing} {printed(path)}: {error.strerror or error}"

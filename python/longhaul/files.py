@@ -74,7 +74,8 @@ def short(name: str) -> str:
     >>> short("r"), len(short("ä" * 200).encode())
     ('r', 200)
     """
-    return os.fsencode(name)[:200].decode(errors="ignore")
+    whole = os.fsencode(name)
+    return name if len(whole) <= 200 else os.fsdecode(whole[:200].decode(errors="ignore").encode())
 
 
 def sync(path: Path) -> None:

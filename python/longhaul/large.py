@@ -18,7 +18,7 @@ SUMMARY_PER_FLOW = 1_650
 FLOW_ROW, FLOW_ROW_MEMORY = 30, 290
 LINK_ROW, LINK_ROW_MEMORY = 10, 190
 #: Bytes of a row of `segments.parquet`, in the file and in memory.
-SEGMENT, SEGMENT_MEMORY = 12, 120
+SEGMENT, SEGMENT_MEMORY = 9, 120
 #: A result of more bytes is announced, and one of more is made only with `large`; so is a run of more memory.
 NOTABLE = 20_000_000
 LARGEST = 500_000_000

@@ -68,16 +68,23 @@ def of_run(console: Console, shown: bool, label: str) -> Iterator[tuple[core.Pro
 
 
 @contextmanager
-def of_sweep(console: Console, shown: bool, label: str) -> Iterator[tuple[Observer | None, Drawing | None]]:
-    """A bar for a sweep: runs done, running, failed, events per second, and the time left. And one for its report's figures."""
+def of_sweep(
+    console: Console, shown: bool, label: str, before: str | None = None
+) -> Iterator[tuple[Observer | None, Drawing | None]]:
+    """A bar for a sweep: runs done, running, failed, events per second, and the time left. And one for its report's figures.
+
+    `before` is what happens until the first run can begin, if that takes seconds.
+    """
     if not shown:
         yield None, None
         return
     if not console.is_terminal:
+        if before:
+            console.print(before, markup=False)
         yield _lines(console, label), None
         return
     with _bar(console) as bar:
-        task = bar.add_task(label, total=1.0, state="")
+        task = bar.add_task(before or label, total=1.0, state="")
         began = time.monotonic()
 
         def observe(progress: SweepProgress) -> None:
@@ -87,7 +94,7 @@ def of_sweep(console: Console, shown: bool, label: str) -> Iterator[tuple[Observ
                 state += f", {progress.again} tried again"
             if progress.failed:
                 state += f", {progress.failed} failed"
-            bar.update(task, completed=progress.fraction, state=state)
+            bar.update(task, description=label, completed=progress.fraction, state=state)
 
         yield observe, _figures(bar)
 

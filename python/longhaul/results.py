@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import tempfile
@@ -11,8 +12,11 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import forked
 from .errors import ResultError, explain_os_error
+from .keeping import Kept, files_in, put_into
 from .outputs import damage_of, kind_of
+from .values import folder, numbers
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,16 +39,31 @@ class Result:
     what each metric is. `flows`, `links`, `events` and `segments` are read from the result directory on request.
     """
 
-    def __init__(
-        self,
-        summary: dict[str, Any],
-        path: Path | None = None,
-        keep: tempfile.TemporaryDirectory[str] | None = None,
-    ) -> None:
+    def __init__(self, summary: dict[str, Any], path: Path | None = None, keep: Kept | None = None) -> None:
         """A result from its summary; `path` is its directory, `keep` one that goes away with this object."""
         self.summary = summary
-        self.path = path
+        self._path = None if path is None else folder(path, "path")
         self._keep = keep
+        self._carried: dict[str, bytes] | None = None
+
+    @property
+    def path(self) -> Path | None:
+        """Its directory, as an absolute path, if it has one."""
+        if self._carried is not None:
+            self._keep, files, self._carried = Kept(), self._carried, None
+            self._path = self._keep.path
+            put_into(self._path, files)
+        return self._path
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes to another process: with the files of a directory that only this one keeps."""
+        files = files_in(self._keep.path) if self._keep is not None else self._carried
+        return {"summary": self.summary, "path": None if files is not None else self._path, "files": files}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Takes over what came; its files are written when they are first read."""
+        self.__init__(state["summary"], state["path"])  # type: ignore[misc]
+        self._carried = state["files"]
 
     @property
     def name(self) -> str:
@@ -54,7 +73,7 @@ class Result:
     @property
     def is_kept(self) -> bool:
         """Whether its directory stays, and so is a name for it."""
-        return self.path is not None and self._keep is None
+        return self._path is not None and self._keep is None
 
     @property
     def run_id(self) -> str:
@@ -164,6 +183,7 @@ class Result:
 
         `objects` is "flows", "links", "groups", "middleboxes" or "monitors": one row per flow and monitored link.
         """
+        forked.check()
         import polars as pl
 
         if objects == "monitors":
@@ -201,6 +221,8 @@ class Result:
         """A matplotlib figure; `longhaul.plots.KINDS` lists the kinds. Times in s."""
         from . import plots
 
+        if flows is not None:
+            flows = numbers(flows, "flows", "numbers of flows")
         return plots.draw(self, kind, plots.View(flows=flows, start=start, end=end))
 
     def explain(self, flow: int | str | None = None) -> str:
@@ -228,8 +250,8 @@ class Result:
         """The report with figures to explore, for the output of a notebook's cell; `height` in pixels."""
         from . import report
 
-        with tempfile.TemporaryDirectory(prefix="longhaul-") as folder:
-            file = report.write_run_report(self, Path(folder) / "report.html", None)
+        with tempfile.TemporaryDirectory(prefix="longhaul-") as place:
+            file = report.write_run_report(self, Path(place) / "report.html", None)
             return Page(file.read_text(encoding="utf-8"), height)
 
     def _repr_html_(self) -> str:
@@ -262,6 +284,10 @@ class Result:
     def _file(self, name: str) -> Path:
         if self.path is None:
             raise ResultError("this result was not written to a directory; run with out=DIR")
+        if not self.path.is_dir():
+            raise ResultError(
+                f"{self.path} does not exist here: the result was moved or deleted, or is on another machine"
+            )
         return self.path / name
 
     def _table(self, name: str) -> pl.DataFrame:
@@ -332,7 +358,8 @@ def read_json(file: Path) -> dict[str, Any]:
 
 
 def read_table(file: Path) -> pl.DataFrame:
-    """A Parquet table from a result directory."""
+    """A Parquet table from a result directory; raises `ResultError` if it cannot be read, also in a process without polars' threads."""
+    forked.check()
     import polars as pl
 
     if not file.exists():
@@ -341,7 +368,9 @@ def read_table(file: Path) -> pl.DataFrame:
             f"{file} is missing" + (": the run was made without time series, or the file was deleted" if series else "")
         )
     try:
-        frame = pl.read_parquet(file, glob=False)
+        # polars takes no name that Python cannot encode.
+        source = file if str(file).isascii() else io.BytesIO(file.read_bytes())
+        frame = pl.read_parquet(source, glob=False)
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).splitlines()[0]
         raise ResultError(f"{file} is damaged: not a whole Parquet file ({reason})") from None

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from . import core, outputs, staging
 from .document import Document
+from .keeping import Kept
 from .large import check, estimate
 from .live import Recorder
 from .results import Result
 from .scenario import Scenario, as_document, overrides
+from .values import folder
 from .vouching import RUN_FILES
 
 
@@ -32,7 +33,8 @@ def run(
     `set` overrides settings by path, as in `{"link.satellite.rate": "50 Mbit/s"}`. With `out`, the result directory
     is written there (it must be free, or hold this same run; `force` replaces any other Longhaul result, and files of it
     that were changed). A report of the same run that is there is made again; files that are not Longhaul's stay. Without `out`,
-    the time series live in a temporary directory for as long as the result object does. `tables=False` leaves the
+    the time series live in a temporary directory for as long as the result object does, in the process that made it; pickled, a result
+    takes them along. `tables=False` leaves the
     time series out. A result that would take more than 500 MB, or 4 GB of memory, is made only with `large=True`. `progress(sim_time_s, duration_s, events)` is called a few times a second; returning `False`
     stops the run.
 
@@ -41,7 +43,7 @@ def run(
     return run_document(
         as_document(scenario),
         overrides(set, seed),
-        out=None if out is None else Path(out),
+        out=None if out is None else folder(out),
         tables=tables,
         force=force,
         large=large,
@@ -80,6 +82,10 @@ def run_document(
         if report:
             result.report(outputs.report_of(out), drawing, force=force)
         return result
-    keep = tempfile.TemporaryDirectory(prefix="longhaul-")
-    summary = core.run(document, changes, out=Path(keep.name), tables=tables, progress=progress)
-    return Result(summary, Path(keep.name), keep)
+    keep = Kept()
+    try:
+        summary = core.run(document, changes, out=keep.path, tables=tables, progress=progress)
+    except BaseException:
+        keep.remove()  # a traceback would keep it
+        raise
+    return Result(summary, keep.path, keep)

@@ -13,6 +13,7 @@ from typing import Any
 from . import controls, core, document, toml
 from .document import Document
 from .errors import ScenarioError
+from .values import whole
 
 
 class Scenario:
@@ -50,11 +51,8 @@ class Scenario:
 
     def __init__(self, name: str, description: str | None = None, **run: Any) -> None:
         """A scenario without network and traffic; keywords go to `[run]`: `duration`, `warmup`, `seed`, `sample`."""
-        self._content: dict[str, Any] = {"name": name}
-        if description is not None:
-            self._content["description"] = description
-        if run:
-            self._content["run"] = run
+        given = _given({"name": name, "description": description})
+        self._content: dict[str, Any] = controls.settings({**given, "run": run} if run else given)
         self._document: Document | None = None
 
     @classmethod
@@ -95,7 +93,7 @@ class Scenario:
             raise ScenarioError(f"a scenario's content is a dictionary, not {_article(type(content).__name__)}")
         scenario = cls.__new__(cls)
         scenario._document = None
-        scenario._content = copy.deepcopy(controls.named(dict(content)))
+        scenario._content = controls.settings(content)
         core.resolve(scenario.document())
         return scenario
 
@@ -217,11 +215,12 @@ class Scenario:
         return f"<Scenario {self.name!r}: {links} link(s), {flows} flow section(s)>"
 
     def _with(self, section: str, value: Any) -> Scenario:
-        return self._replaced(section, copy.deepcopy(controls.named(value)))
+        return self._replaced(section, controls.settings(value, section))
 
     def _append(self, section: str, entry: Mapping[str, Any]) -> Scenario:
-        entry = controls.named(dict(entry))
-        return self._replaced(section, [*self._content.get(section, []), copy.deepcopy(entry)])
+        name = entry.get("name")
+        entry = controls.settings(entry, f"{section}.{name}" if isinstance(name, str) else section)
+        return self._replaced(section, [*self._content.get(section, []), entry])
 
     def _replaced(self, section: str, value: Any) -> Scenario:
         """A scenario that shares all other sections with this one: no content is ever changed in place."""
@@ -259,7 +258,10 @@ def overrides(settings: Mapping[str, Any] | None = None, seed: int | None = None
     >>> overrides({"link.satellite.rate": "50 Mbit/s"}, seed=3)
     [('link.satellite.rate', '"50 Mbit/s"'), ('run.seed', '3')]
     """
-    pairs = [(path, toml.value(controls.named(item))) for path, item in (settings or {}).items()]
+    if settings is not None and not isinstance(settings, Mapping):
+        raise ScenarioError(f'set={settings!r}: it is a dictionary, as in {{"link.satellite.rate": "50 Mbit/s"}}')
+    given = controls.settings(settings or {}, "set")
+    pairs = [(path, toml.value(item)) for path, item in given.items()]
     if seed is not None:
-        pairs.append(("run.seed", toml.value(seed)))
+        pairs.append(("run.seed", str(whole(seed, "seed"))))
     return pairs

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from .files import json_text, short
+from .files import short
 
 #: The note's name.
 OWNER = "owner.json"
@@ -43,7 +43,8 @@ def make(place: Path) -> Path:
     try:
         partial.mkdir()
         note = {"place": "." if inside else place.name, **_this_process()}
-        (partial / OWNER).write_text(json_text(note), encoding="utf-8")
+        # In ASCII: a name that is not UTF-8 has characters that no encoding takes, and comes back from their escapes.
+        (partial / OWNER).write_text(json.dumps(note, indent=1) + "\n", encoding="ascii")
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise

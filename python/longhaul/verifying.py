@@ -10,6 +10,7 @@ from . import core, document, inventory, outputs
 from .errors import ResultError
 from .results import load_run, require_directory
 from .sweep import SweepResult
+from .values import folder, whole
 
 #: What a run may write differently each time.
 NOT_COMPARED = frozenset({"timing.json", inventory.FILE})
@@ -49,8 +50,10 @@ def verify(result: str | Path, sample: int | None = None) -> list[Check]:
 
     Raises `ResultError` if it cannot be read or is of another version.
     """
-    directory = Path(result)
+    directory = folder(result, "result")
     require_directory(directory)
+    if sample is not None:
+        whole(sample, "sample", 1)
     return [check(path) for path in targets(directory, sample)]
 
 

@@ -281,7 +281,7 @@ impl ScenarioArguments {
         let text = longhaul_emu::text_file::read(&self.file).map_err(|why| ScenarioError::new(&name, why))?;
         let pairs =
             self.overrides.iter().map(|pair| split_pair("--set", pair)).collect::<Result<Vec<_>, _>>()?;
-        Ok(longhaul_scenario::load_with(&text, &name, &pairs, &longhaul_parquet::read)?)
+        Ok(longhaul_scenario::load_with(&text, &name, &pairs, None, &longhaul_parquet::read)?)
     }
     fn driver(&self) -> driver::Options {
         driver::Options { real_time: !self.no_real_time, spin: self.spin }

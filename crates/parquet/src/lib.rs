@@ -1,6 +1,7 @@
-//! Parquet files for programs without Python: time series out, traces in.
+//! Parquet files of the emulator and of Python's module: time series out, traces in.
 //!
-//! A crate of its own, since Arrow and Parquet take half as long to compile as all the rest. The lab has polars for the same work.
+//! A crate of its own, since Arrow and Parquet take half as long to compile as all the rest. It starts no thread, so that a run works in
+//! a forked process.
 
 use arrow_array::{
     ArrayRef, Float64Array, Int32Array, RecordBatch, StringArray, UInt8Array, UInt32Array, UInt64Array,
@@ -48,7 +49,7 @@ fn array(values: &Values) -> ArrayRef {
     }
 }
 
-/// The columns of a Parquet file, uncompressed or compressed with snappy.
+/// The columns of a Parquet file, uncompressed or compressed with snappy, Zstandard or LZ4.
 ///
 /// # Errors
 /// Why it cannot be read, and what would help.
@@ -60,8 +61,11 @@ pub fn read(content: Vec<u8>) -> Result<NumberTable, String> {
 fn decode(content: Vec<u8>) -> Result<NumberTable, String> {
     let reason = |error: &dyn std::fmt::Display| {
         let error = error.to_string();
-        let help =
-            if error.contains("Disabled feature") { "; compress it with snappy, or not at all" } else { "" };
+        let help = if error.contains("Disabled feature") {
+            "; compress it with snappy or zstd, or not at all"
+        } else {
+            ""
+        };
         format!("{error}{help}")
     };
     // Columns are what Parquet states. What Arrow states besides is not needed, and its reader panics where it is damaged.

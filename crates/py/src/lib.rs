@@ -3,16 +3,13 @@
 
 mod closed_forms;
 mod control;
-mod tables;
 
-use std::io;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::path::{Path, PathBuf};
 
 use longhaul_sim as sim;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 create_exception!(longhaul._core, ScenarioError, PyValueError, "A scenario is not well-formed.");
@@ -21,45 +18,35 @@ create_exception!(longhaul._core, WriteError, RunError, "A file of a result coul
 create_exception!(longhaul._core, RunCancelled, RunError, "The progress callback stopped the run.");
 
 /// Reads a scenario (TOML) and applies `(path, TOML value)` overrides to it.
-fn load(py: Python<'_>, text: &str, source: &str, overrides: &[(String, String)]) -> PyResult<sim::Scenario> {
-    sim::load_with(text, source, overrides, &|content| tables::read(py, &content))
+fn load(
+    text: &str,
+    source: &str,
+    overrides: &[(String, String)],
+    folder: Option<&Path>,
+) -> PyResult<sim::Scenario> {
+    sim::load_with(text, source, overrides, folder, &longhaul_parquet::read)
         .map_err(|e| ScenarioError::new_err(e.to_string()))
 }
 
-/// Runs a scenario; returns its summary as JSON and, if `out` is given, writes a result directory there.
+/// Runs a scenario, whose files of relative paths are in `folder`; returns its summary as JSON and, if `out` is given, writes a result directory there.
 ///
 /// `progress(sim_time_s, duration_s, events, delivered)`, the last the bytes delivered by each group of flows, is called a few times a second from the calling thread; if it returns
 /// `False`, the run stops and `RunCancelled` is raised. Python signals are looked at in the same rhythm.
 #[pyfunction]
-#[pyo3(signature = (text, source_name, overrides, out=None, tables=true, progress=None))]
+#[pyo3(signature = (text, source_name, overrides, folder=None, out=None, tables=true, progress=None))]
 fn run(
     py: Python<'_>,
     text: &str,
     source_name: &str,
     overrides: Vec<(String, String)>,
+    folder: Option<PathBuf>,
     out: Option<PathBuf>,
     tables: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     control::take_error();
-    let scenario = load(py, text, source_name, &overrides)?;
+    let scenario = load(text, source_name, &overrides, folder.as_deref())?;
     let mut raised: Option<PyErr> = None;
-    // Python looks at signals while it writes a table, too: that is no failure to write.
-    let interrupted: Mutex<Option<PyErr>> = Mutex::new(None);
-    let write_table = |table: &sim::Table| {
-        tables::write(table).map_err(|error| {
-            Python::attach(|py| {
-                if !error.is_instance_of::<PyKeyboardInterrupt>(py) {
-                    return io::Error::other(error.to_string());
-                }
-                // polars reports the signal and leaves it pending: Python would raise it a second time, while tidying up.
-                let again = py.check_signals().err();
-                let first = again.unwrap_or(error);
-                interrupted.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(first);
-                io::ErrorKind::Interrupted.into()
-            })
-        })
-    };
     let outcome = py.detach(|| {
         let mut on_progress = |p: &sim::Progress| match report(progress.as_ref(), p) {
             Ok(_) if control::has_failed() => ControlFlow::Break(()),
@@ -72,18 +59,19 @@ fn run(
         sim::run(
             &scenario,
             sim::RunOptions {
-                out: out.as_deref().map(|directory| sim::Output { directory, write_table: &write_table }),
+                out: out
+                    .as_deref()
+                    .map(|directory| sim::Output { directory, write_table: &longhaul_parquet::write }),
                 tables,
                 progress: Some(&mut on_progress),
                 ..Default::default()
             },
         )
     });
-    let interrupted = interrupted.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some(error) = control::take_error() {
         return Err(RunError::new_err(error));
     }
-    match (outcome, raised.or(interrupted)) {
+    match (outcome, raised) {
         (_, Some(error)) => Err(error),
         (Ok(summary), None) => Ok(summary),
         (Err(sim::RunError::Cancelled), None) => Err(RunCancelled::new_err("the run was cancelled")),
@@ -107,31 +95,31 @@ fn report(callback: Option<&Py<PyAny>>, progress: &sim::Progress) -> PyResult<Co
 
 /// The resolved scenario as TOML (every default written out), and the run's identity as a hexadecimal hash.
 #[pyfunction]
-#[pyo3(signature = (text, source_name, overrides))]
+#[pyo3(signature = (text, source_name, overrides, folder=None))]
 fn resolve(
-    py: Python<'_>,
     text: &str,
     source_name: &str,
     overrides: Vec<(String, String)>,
+    folder: Option<PathBuf>,
 ) -> PyResult<(String, String)> {
-    let scenario = load(py, text, source_name, &overrides)?;
+    let scenario = load(text, source_name, &overrides, folder.as_deref())?;
     Ok((sim::resolved_toml(&scenario), sim::run_id(&scenario)))
 }
 
 /// The same for several seeds, without reading the scenario again for each: the resolved scenario under the first one, and the
 /// identity of the run under each.
 #[pyfunction]
-#[pyo3(signature = (text, source_name, overrides, seeds))]
+#[pyo3(signature = (text, source_name, overrides, seeds, folder=None))]
 fn resolve_seeds(
-    py: Python<'_>,
     text: &str,
     source_name: &str,
     overrides: Vec<(String, String)>,
     seeds: Vec<u64>,
+    folder: Option<PathBuf>,
 ) -> PyResult<(String, Vec<String>)> {
     let mut overrides = overrides;
     overrides.extend(seeds.first().map(|seed| ("run.seed".to_string(), seed.to_string())));
-    let scenario = load(py, text, source_name, &overrides)?;
+    let scenario = load(text, source_name, &overrides, folder.as_deref())?;
     Ok((sim::resolved_toml(&scenario), sim::run_ids(&scenario, &seeds)))
 }
 

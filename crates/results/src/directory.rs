@@ -15,8 +15,7 @@ pub struct WriteError {
     pub why: String,
 }
 
-/// Turns a table into the content of a Parquet file. A world brings its own, since it has a library for Parquet anyway: polars in
-/// the lab, the `parquet` crate in the emulator.
+/// Turns a table into the content of a Parquet file. A program brings it, so that the library for Parquet is no part of a world.
 pub type WriteTable<'a> = &'a dyn Fn(&Table) -> io::Result<Vec<u8>>;
 
 /// What goes into a result directory.

@@ -4,6 +4,7 @@
 //! single flows. Worlds (the simulator, the emulator) start from there.
 
 mod error;
+mod inherit;
 mod linux;
 mod load;
 mod meant;

@@ -1,15 +1,16 @@
 //! Reading a scenario: parse strictly, apply overrides, validate. Also its resolved form, identity and schema.
 
 use crate::error::{distance, nearest};
+use crate::inherit::{directions_written_out, value_at, write_out};
 use crate::linux;
 use crate::meant::meant;
-use crate::shorthand;
 use crate::traces::{self, ReadTable};
 use crate::validate::{Problem, validate};
 use crate::{AppSpec, MiddleboxSpec, RunSpec, Scenario, ScenarioError, Transport, VERSION};
 use longhaul_units::ranges::Key;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::path::Path;
 use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
@@ -25,15 +26,13 @@ pub fn load(
     source_name: &str,
     overrides: &[(String, String)],
 ) -> Result<Scenario, ScenarioError> {
-    load_with(
-        text,
-        source_name,
-        overrides,
-        &|_| Err("this program has no reader for it; use CSV".to_string()),
-    )
+    load_with(text, source_name, overrides, None, &|_| {
+        Err("this program has no reader for it; use CSV".to_string())
+    })
 }
 
-/// As [`load`], with traces in Parquet read by `read_parquet`.
+/// As [`load`], with traces in Parquet read by `read_parquet`, and relative paths of traces in `folder` instead of beside the file
+/// `source_name`: whoever read the file knows its place, and the name is for messages.
 ///
 /// # Errors
 /// As [`load`].
@@ -41,6 +40,7 @@ pub fn load_with(
     text: &str,
     source_name: &str,
     overrides: &[(String, String)],
+    folder: Option<&Path>,
     read_parquet: ReadTable<'_>,
 ) -> Result<Scenario, ScenarioError> {
     if let Some(offset) = long_key(text) {
@@ -53,12 +53,22 @@ pub fn load_with(
         let help = "begin with a copy of one of examples/, or see docs/reference/scenario.md";
         return Err(ScenarioError::new(source_name, message).with_help(Some(help.to_string())));
     }
-    let mut scenario: Scenario =
-        toml::from_str(text).map_err(|error| syntax_error(&error, text, source_name))?;
-    let read_table = || toml::from_str(text).map_err(|error| syntax_error(&error, text, source_name));
     let mut table = Table::new();
+    let mut scenario: Scenario = match toml::from_str(text) {
+        Ok(scenario) => scenario,
+        Err(error) => {
+            table = with_whole_directions(&error, text, source_name)?;
+            Scenario::deserialize(table.clone()).map_err(|error| {
+                ScenarioError::new(source_name, in_plain_words(error.message()))
+                    .with_help(suggestion(error.message()))
+            })?
+        }
+    };
+    let read_table = || toml::from_str(text).map_err(|error| syntax_error(&error, text, source_name));
     if !overrides.is_empty() {
-        table = read_table()?;
+        if table.is_empty() {
+            table = read_table()?;
+        }
         scenario = override_all(&mut table, overrides)?;
     }
     if linux::is_wanted(&scenario) {
@@ -74,13 +84,27 @@ pub fn load_with(
         flow.quic.get_or_insert_default();
     }
     let problem = match validate(&scenario).into_iter().next() {
-        None => traces::read_all(&mut scenario, source_name, read_parquet).err(),
+        None => {
+            let folder = folder.map_or_else(|| traces::beside(source_name), Path::to_path_buf);
+            traces::read_all(&mut scenario, &folder, read_parquet).err()
+        }
         found => found,
     };
     match problem {
         None => Ok(scenario),
         Some(problem) => Err(semantic_error(&problem, &scenario, text, source_name, overrides)),
     }
+}
+
+/// The document of a text that cannot be read, if all that is missing is what one direction of a link inherits.
+fn with_whole_directions(
+    error: &toml::de::Error,
+    text: &str,
+    source_name: &str,
+) -> Result<Table, ScenarioError> {
+    let read = || directions_written_out(&toml::from_str(text).ok()?);
+    let incomplete = error.message().starts_with("missing field `kind`");
+    incomplete.then(read).flatten().ok_or_else(|| syntax_error(error, text, source_name))
 }
 
 /// Keys of scenarios have some six parts.
@@ -144,7 +168,8 @@ fn other_place(message: &str, path: &str, table: &Table) -> Option<String> {
     let (owner, key) = parent.rsplit_once('.')?;
     let given = |direction: &str| {
         let place = format!("{owner}.{direction}.{key}.{setting}");
-        let known = value_at(table, &format!("{owner}.{direction}.{key}.kind")).is_some();
+        let kind = format!("{owner}.{direction}.{key}.kind");
+        let known = value_at(table, &kind.split('.').collect::<Vec<_>>()).is_some();
         known.then_some(place)
     };
     let places: Vec<String> = ["forward", "reverse"].into_iter().filter_map(given).collect();
@@ -153,23 +178,6 @@ fn other_place(message: &str, path: &str, table: &Table) -> Option<String> {
     } else {
         format!("the file does not set {parent}; it does so for one direction: set {}", places.join(" or "))
     })
-}
-
-/// What stands at a path, tables of a list by name or by number.
-fn value_at<'a>(table: &'a Table, path: &str) -> Option<&'a Value> {
-    let mut parts = path.split('.');
-    let mut value = table.get(parts.next()?)?;
-    for part in parts {
-        value = match value {
-            Value::Table(table) => table.get(part)?,
-            Value::Array(list) => {
-                let named = |value: &&Value| value.get("name").and_then(Value::as_str) == Some(part);
-                list.iter().find(named).or_else(|| list.get(part.parse::<usize>().ok()?))?
-            }
-            _ => return None,
-        };
-    }
-    Some(value)
 }
 
 /// The scenario with every default written out, as TOML that [`load`] reads back to the same.
@@ -357,6 +365,7 @@ fn apply(document: &mut Table, path: &str, value: &str) -> Result<(), String> {
         return Err("the path has an empty part; write for instance link.satellite.rate".to_string());
     }
     let (last, parents) = keys.split_last().expect("split gives at least one part");
+    write_out(document, &keys);
     if let [list @ ("link" | "flow" | "middlebox"), _, ..] = keys[..] {
         if !document.contains_key(list) {
             let instead = match document.contains_key("dumbbell") {
@@ -371,9 +380,6 @@ fn apply(document: &mut Table, path: &str, value: &str) -> Result<(), String> {
     while index < parents.len() {
         let key = parents[index];
         let next = table.entry(key).or_insert_with(|| Value::Table(Table::new()));
-        if let Some(written_out) = shorthand::written_out(key, next).filter(|_| !next.is_table()) {
-            *next = Value::Table(written_out);
-        }
         table = match next {
             Value::Table(inner) => inner,
             Value::Array(list) => {

@@ -1,5 +1,5 @@
 //! Settings that have a short form: `queue = "1000 packets"` is a DropTail queue, `loss = "1 %"` a random loss,
-//! `corruption = "1 %"` damage to each packet with this probability.
+//! `corruption = "1 %"` damage to each packet with this probability, `congestion = "cubic"` one without settings of its own.
 
 use longhaul_path::loss::RandomLoss;
 use longhaul_path::{CorruptionSpec, LossPlace, LossSpec, QueueSpec};
@@ -104,6 +104,9 @@ pub(crate) fn written_out(key: &str, value: &Value) -> Option<Table> {
         "queue" => Table::try_from(queue(value.clone()).ok()??).ok()?,
         "loss" => Table::try_from(loss(value.clone()).ok()??).ok()?,
         "corruption" => Table::try_from(corruption(value.clone()).ok()??).ok()?,
+        "congestion" | "slow_start" | "pacing" => {
+            Table::from_iter([("kind".to_string(), value.as_str()?.into())])
+        }
         _ => return None,
     };
     Some(spec)

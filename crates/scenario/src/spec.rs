@@ -233,13 +233,18 @@ impl DirectionSpec {
         self.given().any(|given| given == setting)
     }
 
+    /// The queue of a link that has none given.
+    pub(crate) fn default_queue() -> QueueSpec {
+        QueueSpec::droptail(Limit::Packets(1000))
+    }
+
     /// The link that these settings describe; `None` if rate or delay is missing.
     pub fn config(&self) -> Option<LinkConfig> {
         let (rate, changes) = (self.rate?, self.changes.clone().unwrap_or_default());
         Some(LinkConfig {
             rate: self.serial.map_or(rate, |serial| serial.data_rate(rate)),
             delay: self.delay?,
-            queue: self.queue.unwrap_or(QueueSpec::droptail(Limit::Packets(1000))),
+            queue: self.queue.unwrap_or_else(DirectionSpec::default_queue),
             loss: self.loss,
             changes: self.serial.map_or(changes.clone(), |serial| serial.data_changes(&changes)),
             outages: self.outages.clone().unwrap_or_default(),

@@ -8,20 +8,20 @@ use longhaul_units::ranges::Key;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Reads the content of a Parquet file; the error is the reason alone. A world brings its own, since it has a library for Parquet
-/// anyway: polars in the lab, the `parquet` crate in the emulator.
+/// Reads the content of a Parquet file; the error is the reason alone. A program brings it, so that the library for Parquet is no
+/// part of a world.
 pub type ReadTable<'a> = &'a dyn Fn(Vec<u8>) -> Result<NumberTable, String>;
 
-/// Reads every trace of a scenario that came from `source_name`.
+/// Reads every trace of a scenario; relative paths begin at `folder`.
 pub(crate) fn read_all(
     scenario: &mut Scenario,
-    source_name: &str,
+    folder: &Path,
     read_table: ReadTable<'_>,
 ) -> Result<(), Problem> {
     let mut known: Vec<(PathBuf, Format, Arc<Trace>)> = vec![];
     for (index, flow) in scenario.flow.iter_mut().enumerate() {
         let AppSpec::Trace(spec) = &mut flow.app else { continue };
-        let path = place_of(&spec.file, source_name);
+        let path = place_of(&spec.file, folder);
         let format = spec.format.unwrap_or_else(|| Format::of(&spec.file));
         let read = known.iter().find(|(known, as_format, _)| *known == path && *as_format == format);
         let trace = match read {
@@ -52,11 +52,15 @@ fn problem(flow: usize, field: &'static str, message: String) -> Problem {
     Problem { path, message, help: None }
 }
 
-/// Where a trace is that a scenario file names.
-fn place_of(file: &str, source_name: &str) -> PathBuf {
+/// The folder of the scenario file of this name; the working directory if there is no such file.
+pub(crate) fn beside(source_name: &str) -> PathBuf {
     let source = Path::new(source_name);
-    let directory = source.parent().filter(|_| source.is_file()).unwrap_or(Path::new(""));
-    let path = directory.join(file);
+    source.parent().filter(|_| source.is_file()).unwrap_or(Path::new("")).to_path_buf()
+}
+
+/// Where a trace is that a scenario file names.
+fn place_of(file: &str, folder: &Path) -> PathBuf {
+    let path = folder.join(file);
     std::path::absolute(&path).unwrap_or(path)
 }
 

@@ -502,10 +502,10 @@ mod first_steps {
 
     #[test]
     fn a_part_of_a_table_that_the_file_does_not_set_is_told_where_it_belongs() {
-        let message = with_override("link.satellite.queue.limit", "10 packets");
+        let message = with_override("link.satellite.loss.probability", "1 %");
         says(
             &message,
-            &["missing field `kind`", "set all of it, as in --set 'link.satellite.queue={ kind = ... }'"],
+            &["missing field `kind`", "set all of it, as in --set 'link.satellite.loss={ kind = ... }'"],
         );
         let text = super::GOOD.replace(
             "rate = \"50 Mbit/s\"",

@@ -23,6 +23,8 @@ from ..document import Document
 from ..errors import LonghaulError, ScenarioError
 from ..results import Result, load_run
 from ..scenario import Scenario, as_document, overrides
+from ..sweep import ENGINES
+from ..values import folder, whole, word
 from .advice import Advice, LeastChange, Row, Untried
 from .diagnosis import Diagnosis, uses_tcp
 from .goal import Goal, read_goal
@@ -85,13 +87,18 @@ def advise(
     if isinstance(what, Result):
         document = Document(what.scenario, f"the scenario of {what.path}")
     elif isinstance(what, str | os.PathLike) and Path(what).is_dir():
-        document = Document(load_run(Path(what)).scenario, f"the scenario of {what}")
+        document = Document(load_run(folder(what, "what")).scenario, f"the scenario of {what}")
     else:
         document = as_document(what)
     if budget is not None:
         if runs is not None:
             raise LonghaulError("give budget= or runs=, not both")
         seconds, runs = read_budget(budget, "budget=")
+    word(engine, "engine", ENGINES)
+    jobs = None if jobs is None else whole(jobs, "jobs", 1)
+    runs = None if runs is None else whole(runs, "runs", 1)
+    if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
+        raise LonghaulError(f"seconds={seconds!r}: it is a time in s above 0, or None")
     try:
         return advise_document(
             document, overrides(set), can=_words(can), groups=None if groups is None else _words(groups), goal=goal, seconds=seconds,

@@ -17,7 +17,19 @@ from ..large import check
 from ..large import estimate as estimate_size
 from ..progress import of_run, of_sweep
 from ..running import run_document
-from ..sweep import ENGINES, POLICIES, Plan, PlannedRun, Store, SweepResult, make_engine, make_plan, run_plan, unique
+from ..sweep import (
+    ENGINES,
+    POLICIES,
+    Plan,
+    PlannedRun,
+    Store,
+    SweepResult,
+    make_engine,
+    make_plan,
+    run_plan,
+    start_of,
+    unique,
+)
 from ..sweep.cost import estimate
 from ..sweep.metrics import check_metrics
 from ..units import counted, quantity
@@ -227,7 +239,7 @@ def _run_sweep(
     quiet: bool,
 ) -> SweepResult:
     try:
-        with of_sweep(messages, not quiet, "sweeping") as (observer, drawing):
+        with of_sweep(messages, not quiet, "sweeping", start_of(engine)) as (observer, drawing):
             return run_plan(
                 document,
                 plan,

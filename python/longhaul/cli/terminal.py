@@ -21,6 +21,9 @@ _PLAIN = {
 class Stopped(KeyboardInterrupt):
     """A signal ended the process: cleanup is the same as after Ctrl-C."""
 
+    #: The number of the signal that came, for what catches it and raises another interruption in its place, as Ray does.
+    came: int | None = None
+
     def __init__(self, number: int) -> None:
         """By the signal of this number."""
         super().__init__()
@@ -37,7 +40,7 @@ def exit_code(interrupt: BaseException | None) -> int:
         if isinstance(interrupt, Stopped):
             return 128 + interrupt.number
         interrupt = interrupt.__context__
-    return 130
+    return 128 + (Stopped.came or signal.SIGINT)
 
 
 @contextmanager
@@ -49,6 +52,7 @@ def stopped_by_signals() -> Iterator[None]:
     usual: dict[str, Any] = {"SIGINT": signal.default_int_handler, "SIGTERM": signal.SIG_DFL, "SIGHUP": signal.SIG_DFL}
     taken = {getattr(signal, name): handler for name, handler in usual.items() if hasattr(signal, name)}
     taken = {number: handler for number, handler in taken.items() if signal.getsignal(number) == handler}
+    Stopped.came = None
     for number in taken:
         signal.signal(number, _stop)
     try:
@@ -69,6 +73,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
         return
     if number == signal.SIGINT:
         raise KeyboardInterrupt
+    Stopped.came = number
     signal.signal(number, signal.SIG_IGN)  # once is enough, and must not disturb the tidying up
     raise Stopped(number)
 

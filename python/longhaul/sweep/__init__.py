@@ -8,12 +8,13 @@ from typing import Any
 
 from .. import outputs
 from ..document import Document
-from ..errors import LonghaulError
+from ..errors import RunError
 from ..large import check
 from ..scenario import Scenario, as_document, overrides
+from ..values import folder, whole, word
 from .changed import POLICIES, settle
 from .cost import Cost
-from .engine import ENGINES, Engine, Standing, make_engine
+from .engine import ENGINES, Engine, Standing, make_engine, start_of
 from .execute import Observer, SweepProgress, execute
 from .local import cores
 from .plan import Plan, PlannedRun, make_plan, unique
@@ -22,7 +23,7 @@ from .store import Store
 
 __all__ = [
     "ENGINES", "POLICIES", "Cost", "Engine", "Plan", "PlannedRun", "Standing", "Store", "SweepProgress", "SweepResult", "cores",
-    "make_engine", "make_plan", "run_plan", "settle", "sweep", "unique",
+    "make_engine", "make_plan", "run_plan", "settle", "start_of", "sweep", "unique",
 ]  # fmt: skip
 
 
@@ -52,12 +53,16 @@ def sweep(
     `changed` sets what to do with runs from another build of the simulator: "refuse", "rerun", or "check" (make a few again, and
     keep all if every byte is the same). Runs whose result would take more than 500 MB, or 4 GB of memory, are made only with `large=True`.
     """
+    word(changed, "changed", POLICIES)
+    jobs = jobs if jobs is None else whole(jobs, "jobs", 1)
+    if not isinstance(engine, Engine):
+        word(engine, "engine", ENGINES)
     document = as_document(scenario)
     plan = make_plan(document, overrides(set), grid=grid, points=points, replications=replications, seed=seed)
     return run_plan(
         document,
         plan,
-        Path(out),
+        folder(out),
         jobs=jobs,
         engine=engine,
         tables=tables,
@@ -111,7 +116,7 @@ def run_plan(
     result = SweepResult(out)
     if failures:
         first = next(iter(failures.values()))
-        raise LonghaulError(
+        raise RunError(
             f"{len(failures)} of {len(missing)} runs failed, the first with: {first}; see {out / 'manifest.json'}"
         )
     if report:

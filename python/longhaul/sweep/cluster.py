@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
+import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +22,7 @@ from ..document import Document
 from ..errors import LonghaulError, RunError, ScenarioError, explain_os_error
 from ..files import errors_as_output_error
 from .engine import Ended, Engine, Standing, Task
+from .reaching import Watch, reach
 
 #: Runs that Ray is given ahead of time, unless `jobs` limits them: clusters that grow on demand grow by what waits.
 _WAITING = 1000
@@ -61,6 +66,7 @@ class RayEngine(Engine):
     def __init__(self, jobs: int | None = None, make: Callable[..., Answer] | None = None) -> None:
         """Connects. At most `jobs` runs are given to Ray at a time; `make` is what a worker does (`make_run`)."""
         self._ray, self._connected_here = _connected()
+        self._head = Watch(self._ray.get_runtime_context().gcs_address)
         cpus = int(self._ray.cluster_resources().get("CPU", 1))
         self.at_once = min(jobs, cpus) if jobs else cpus
         self.backlog = jobs or max(_WAITING, 2 * cpus)
@@ -77,7 +83,8 @@ class RayEngine(Engine):
         self._pending[self._make.remote(order, self._board)] = task
 
     def ended(self, timeout_s: float) -> Sequence[Ended]:
-        """The runs that ended, with their results written; raises if a worker is not fit to make runs."""
+        """The runs that ended, with their results written; raises if a worker is not fit to make runs, or the head is lost."""
+        self._head.check()
         pending = list(self._pending)
         ready, _ = self._ray.wait(pending, num_returns=1, timeout=timeout_s, fetch_local=False)
         if ready:
@@ -176,6 +183,9 @@ def make_run(order: Order, board: Any) -> Answer:
 
 def _connected() -> tuple[Any, bool]:
     """Ray, connected to a cluster, and whether the connection was made here."""
+    address = os.environ.get("RAY_ADDRESS")
+    if "ray" not in sys.modules:  # else there may be a connection already
+        reach(address)
     try:
         ray: Any = importlib.import_module("ray")
     except ImportError as error:
@@ -185,16 +195,45 @@ def _connected() -> tuple[Any, bool]:
         ) from None
     if ray.is_initialized():
         return ray, False
+    reach(address)
     # A Ray that is started here would report its use to its makers unless switched off: that is for the user to decide.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
-        ray.init(log_to_driver=False, include_dashboard=False, logging_level="ERROR")
-    except (RuntimeError, ValueError, OSError) as error:
-        address = os.environ.get("RAY_ADDRESS")
+        with _signals_kept():
+            ray.init(log_to_driver=False, include_dashboard=False, logging_level="ERROR")
+    except BaseException as error:
+        ray.shutdown()
+        if not isinstance(error, RuntimeError | ValueError | OSError):
+            raise
         raise LonghaulError(
             f"no Ray cluster answers{f' at RAY_ADDRESS={address}' if address else ''} ({_lines(error)[0]})"
         ) from None
     return ray, True
+
+
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Signals do afterwards what they did before, and a SIGTERM meanwhile does so then.
+
+    Ray takes it for itself: at first it exits with 15, later it prints a stack and ends the process with 1.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    ended = False
+    try:
+        yield
+    except SystemExit as error:
+        ended = error.code == signal.SIGTERM
+        if not ended:
+            raise
+    finally:
+        for number, handler in kept.items():
+            if handler is not None:  # one that is not Python's
+                signal.signal(number, handler)
+    if ended:
+        signal.raise_signal(signal.SIGTERM)
 
 
 def _lines(error: BaseException) -> list[str]:

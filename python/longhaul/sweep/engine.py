@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -81,6 +82,14 @@ class Engine(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def start_of(name: str) -> str | None:
+    """What an engine of that name does for seconds before the first run; `None` if it begins at once."""
+    if name != "ray":
+        return None
+    address = os.environ.get("RAY_ADDRESS")
+    return "starting Ray" if address in (None, "", "local") else f"connecting to Ray at {address}"
 
 
 def make_engine(name: str, jobs: int | None = None) -> Engine:

@@ -14,7 +14,10 @@ from .. import controls, core, toml
 from ..document import Document
 from ..errors import ScenarioError
 from ..large import Estimate, estimate
+from ..values import plain, whole
 
+#: The most seeds at a point.
+_MOST = 1_000_000
 _KEYS = ("replications", "grid", "zip", "points", "list")
 #: The column that has the names of named points.
 NAMED = "point"
@@ -95,12 +98,13 @@ def make_plan(
     Replication k has seed `seed + k` at every point, so that points have the same random draws (common random numbers).
     """
     own = grid is None and points is None
+    grid, points = plain_axes(grid, points)
     grid, points, replications = _settings(document, grid, points, replications)
     cells = [(cell, cell) for cell in _points(document.source, grid, points)]
     if own and points is None:
         cells = _with_axes(document.source, document.sweep or {}, cells)
     resolved = tomllib.loads(core.resolve(document, fixed)[0])
-    first = int(resolved["run"]["seed"]) if seed is None else seed
+    first = int(resolved["run"]["seed"]) if seed is None else whole(seed, "seed")
     runs = []
     sizes = []
     for cell, (parameters, settings) in enumerate(cells):
@@ -116,6 +120,15 @@ def make_plan(
     names = tuple(dict.fromkeys(path for parameters, _ in cells for path in parameters))
     _, base_id = core.resolve(document, (*fixed, ("run.seed", "0")))
     return Plan(str(resolved["name"]), names, replications, first, base_id, tuple(runs), tuple(sizes))
+
+
+def plain_axes(grid: Any, points: Any) -> tuple[Any, Any]:
+    """A grid and a list of points as people pass them, as a scenario file has them; a value that is no list stays for `_points`."""
+    if isinstance(grid, Mapping):
+        grid = plain(grid, "grid")
+    if points is not None:
+        points = plain(points, "points")
+    return grid, points
 
 
 def _labels(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,9 +160,12 @@ def _settings(
             raise ScenarioError(f"{document.source}: a sweep's list stands alone, without zip and points")
     if grid is not None and points is not None:
         raise ScenarioError(f"{document.source}: a sweep takes a grid or a list, not both")
-    count = table.get("replications", 1) if replications is None else replications
-    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 1_000_000:
-        raise ScenarioError(f"{document.source}: sweep.replications must be a whole number from 1, not {count!r}")
+    if replications is not None:
+        count = whole(replications, "replications", 1, _MOST)
+    else:
+        count = table.get("replications", 1)
+        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= _MOST:
+            raise ScenarioError(f"{document.source}: sweep.replications must be a whole number from 1, not {count!r}")
     if not grid and not points and count == 1 and not table.get("zip") and not table.get("points"):
         raise ScenarioError(
             f"{document.source}: nothing to sweep; give it a [sweep] table, as in\n"

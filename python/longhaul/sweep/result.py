@@ -13,6 +13,7 @@ from ..errors import PlotError, ResultError
 from ..naming import meant
 from ..results import Result, load_run, read_table, unit_of
 from ..units import counted
+from ..values import folder
 from .metrics import refuse_unknown
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class SweepResult:
         """Reads the manifest in the directory `path`."""
         from .. import schemas
 
-        self.path = path
+        self.path = folder(path, "path")
         try:
             self.manifest = schemas.read_manifest(path / "manifest.json")
         except ResultError as error:
