@@ -246,6 +246,21 @@ def test_names_of_results_may_be_as_long_as_the_system_allows(scenario, tmp_path
     assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted([name, "s" * 250, "small.toml"])
 
 
+def test_a_run_that_fails_leaves_no_temporary_directory(scenario, tmp_path):
+    text = """
+import pathlib, tempfile
+def fail(*_):
+    raise KeyError("mine")
+try:
+    longhaul.run("small.toml", set={"run.duration": "1000000 s", "run.sample": "1000 s"}, progress=fail)
+except KeyError as error:
+    kept = error
+print(list(pathlib.Path(tempfile.gettempdir()).glob("longhaul-*")))
+"""
+    (tmp_path / "tmp").mkdir()
+    assert program(text, scenario.parent, TMPDIR=str(tmp_path / "tmp")) == ["[]"]
+
+
 def test_a_working_directory_that_was_removed_is_named(scenario, tmp_path):
     text = """
 os.mkdir("gone"); os.chdir("gone"); os.rmdir("../gone")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ from pathlib import Path
 import longhaul
 import pytest
 from longhaul.document import read
-from longhaul.sweep import make_plan, run_plan
+from longhaul.sweep import make_plan, reaching, run_plan
 from test_sweep import files
 from waiting import PATIENCE_S
 
@@ -178,6 +179,73 @@ def test_a_run_that_fails_is_not_tried_again(cluster, sweep_file, tmp_path):
             observer=lambda p: seen.append(p.again),
         )
     assert seen[-1] == 0
+
+
+@pytest.mark.parametrize("silent", [True, False])
+def test_an_address_without_a_cluster_is_an_error_in_seconds(silent, monkeypatch):
+    """Nothing listens there, or something that never answers."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+        if silent:
+            listening.listen()
+        began = time.monotonic()
+        reason = "timed out" if silent else "Connection refused"
+        with pytest.raises(
+            longhaul.LonghaulError, match=rf"no Ray cluster answers at RAY_ADDRESS={address} \({reason}\)"
+        ):
+            reaching.reach(address)
+        assert 5 < time.monotonic() - began < 15
+
+
+def test_an_address_that_is_refused_by_its_name_is_named():
+    with pytest.raises(longhaul.LonghaulError, match=r"RAY_ADDRESS=head\.invalid:6379 \("):
+        reaching.reach("head.invalid:6379")
+    for looked_up_by_ray in (None, "local", "auto", "head", "head:0"):
+        reaching.reach(looked_up_by_ray)
+
+
+def test_a_head_that_is_lost_ends_the_sweep():
+    """Three failed looks in a row; one alone does not."""
+    with socket.socket() as head:
+        head.bind(("127.0.0.1", 0))
+        watch = reaching.Watch(f"127.0.0.1:{head.getsockname()[1]}", every_s=0.0)
+        watch.check()
+        watch.check()
+        with pytest.raises(longhaul.LonghaulError, match=r"the Ray head at 127.* no longer answers .*--resume"):
+            watch.check()
+
+
+def test_sigterm_stops_ray_with_the_code_of_the_signal(sweep_file, tmp_path):
+    arguments = [
+        "sweep",
+        str(sweep_file),
+        "--engine",
+        "ray",
+        "-q",
+        "--set",
+        "run.duration=10000 s",
+        "--out",
+        str(tmp_path / "s"),
+    ]
+    own = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from longhaul.cli import main; main()", *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=own | {"RAY_ADDRESS": "local"},
+    )
+    deadline = time.monotonic() + PATIENCE_S
+    while not list((tmp_path / "s").glob("runs/*")):
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.terminate()
+    _, errors = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 143, errors
+    assert errors.strip().endswith("repeat the command with --resume to continue")
+    assert len(errors.splitlines()) == 1
 
 
 def test_ctrl_c_stops_ray_and_resume_completes(command, sweep_file, tmp_path):

@@ -203,7 +203,7 @@ def _connected() -> tuple[Any, bool]:
             ray.init(log_to_driver=False, include_dashboard=False, logging_level="ERROR")
     except BaseException as error:
         ray.shutdown()
-        if not isinstance(error, RuntimeError | ValueError | OSError):
+        if not isinstance(error, Exception):
             raise
         raise LonghaulError(
             f"no Ray cluster answers{f' at RAY_ADDRESS={address}' if address else ''} ({_lines(error)[0]})"
