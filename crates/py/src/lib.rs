@@ -33,6 +33,7 @@ fn load(
 /// `progress(sim_time_s, duration_s, events, delivered)`, the last the bytes delivered by each group of flows, is called a few times a second from the calling thread; if it returns
 /// `False`, the run stops and `RunCancelled` is raised. Python signals are looked at in the same rhythm.
 #[pyfunction]
+#[expect(clippy::too_many_arguments)] // keywords in Python
 #[pyo3(signature = (text, source_name, overrides, folder=None, out=None, tables=true, progress=None))]
 fn run(
     py: Python<'_>,
