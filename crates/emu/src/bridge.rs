@@ -2,6 +2,7 @@
 //! Frames are taken in at one and leave at the other; nothing is made, and no address is looked at.
 
 use crate::Error;
+use crate::addresses::Ranges;
 use crate::capture::{self, Taps};
 use crate::device::{Device, Interface};
 use crate::driver::{self, Driven, Live, Port, Status};
@@ -64,7 +65,8 @@ pub fn run(
         )));
     }
     let mut ports = [first, second].map(|interface| Port::new(Device::Interface(interface)));
-    let mut world = World::new(Plan::new(scenario, &network, &[(from, vec![]), (to, vec![])])?);
+    let mut world =
+        World::new(Plan::new(scenario, &network, &[(from, vec![]), (to, vec![])], &Ranges::default())?);
     world.bridge();
     let taps = capture::taps(scenario, &network, options.capture.as_ref(), LinkType::Ethernet)?;
     let (start, live) = (Start::of(2), Live::default());
@@ -80,7 +82,7 @@ pub fn run(
     let mut driven = driven.ok_or(Error::Interrupted)?;
     let cut = driven.cut.take();
     let lost = ports.iter().map(|port| port.device.lost()).sum();
-    let mut moved = Moved::new(driven, vec![], lost, options.bounds);
+    let mut moved = Moved::new(driven, vec![], vec![], lost, options.bounds);
     for port in &ports {
         if let Device::Interface(interface) = &port.device {
             moved.completed_checksums += interface.completed;

@@ -269,6 +269,7 @@ mod tests {
             own: None,
             damaged: false,
             twice: false,
+            dropped_there: None,
         };
         for at in 0..3000 {
             capture.offered(Instant::from_nanos(at), LinkId(0), &frame);

@@ -111,6 +111,11 @@ impl Live {
         self.notices.lock().unwrap_or_else(PoisonError::into_inner).push(text);
     }
 
+    /// Notices that nobody has seen yet.
+    pub fn take_notices(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Their values at a time.
     pub fn status(&self, now: Instant) -> Status {
         Status {
@@ -132,9 +137,8 @@ impl Live {
     ) {
         let mut next = Instant::ZERO;
         while !over() {
-            let notices = std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner));
             if let Some(notice) = notice {
-                notices.iter().for_each(|text| notice(text));
+                self.take_notices().iter().for_each(|text| notice(text));
             }
             if let Some(tell) = tell.filter(|_| clock.now() >= next) {
                 tell(&self.status(clock.now()));
@@ -196,6 +200,7 @@ pub fn drive<W: Watcher>(
     let mut warnings = vec![];
     if options.real_time {
         warnings.extend(priority::raise().err());
+        warnings.iter().for_each(|warning: &String| live.notify(warning.clone()));
     }
     let buffer = vec![0; LONGEST_PACKET];
     let clock = start.ready()?;

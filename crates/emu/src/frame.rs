@@ -1,6 +1,7 @@
 //! A real packet on its way: its bytes, and the little that links and routing need of them. Headers: RFC 791 (IPv4),
 //! RFC 8200 (IPv6), ECN as in RFC 3168 section 5.
 
+use crate::icmp::{self, Report};
 use longhaul_middlebox::Direction;
 use longhaul_segment::{Ecn, Segment, checksum};
 use longhaul_units::{ConnectionId, FlowId};
@@ -9,9 +10,9 @@ use std::sync::Arc;
 
 /// IP protocol number of UDP.
 pub(crate) const PROTOCOL_UDP: u8 = 17;
-/// IP protocol numbers of ICMP for IPv4 and IPv6.
-const PROTOCOL_ICMP: u8 = 1;
-const PROTOCOL_ICMPV6: u8 = 58;
+/// Offsets in headers: TTL of IPv4, hop limit of IPv6.
+const TTL: usize = 8;
+const HOP_LIMIT: usize = 7;
 pub use longhaul_segment::ip::PROTOCOL_TCP;
 
 /// The fields of an IP packet that a router reads, and a few more.
@@ -96,6 +97,12 @@ impl Shape {
         shape
     }
 
+    /// What is behind the IP header of its packet.
+    pub(crate) fn inside<'a>(&self, packet: &'a [u8]) -> &'a [u8] {
+        let begin = if self.dst.is_ipv4() { usize::from(packet[0] & 0x0f) * 4 } else { 40 };
+        packet.get(begin..).unwrap_or_default()
+    }
+
     /// A number for the flow in this direction: FNV-1a over addresses, protocol and ports.
     pub fn flow_hash(&self) -> u64 {
         let mut hash = 0xcbf2_9ce4_8422_2325u64;
@@ -166,7 +173,7 @@ pub fn flip(packet: &mut [u8], draw: u64) -> bool {
             return false;
         }
         PROTOCOL_UDP => header_len + 8,
-        PROTOCOL_TCP | PROTOCOL_ICMP | PROTOCOL_ICMPV6 => header_len,
+        PROTOCOL_TCP | icmp::ICMP | icmp::ICMPV6 => header_len,
         _ => return false,
     };
     let Some(covered) = packet.get_mut(first..len).filter(|covered| !covered.is_empty()) else {
@@ -201,6 +208,33 @@ pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
     }
 }
 
+/// The TTL of a packet, or hop limit.
+pub fn ttl(packet: &[u8]) -> Option<u8> {
+    let at = match packet.first()? >> 4 {
+        4 => TTL,
+        6 => HOP_LIMIT,
+        _ => return None,
+    };
+    packet.get(at).copied()
+}
+
+/// Counts down the TTL as a router does (RFC 1812 section 5.3.1, RFC 8200 section 3), and updates the checksum of an IPv4 header. Not
+/// below 1: whose TTL would come to 0 goes no further, which is known before it sets out.
+pub fn count_down(packet: &mut [u8]) {
+    if ttl(packet).is_none_or(|ttl| ttl < 2) {
+        return;
+    }
+    if packet[0] >> 4 == 6 {
+        packet[HOP_LIMIT] -= 1;
+    } else if packet.len() >= 20 {
+        let word = |packet: &[u8], at: usize| u16::from_be_bytes([packet[at], packet[at + 1]]);
+        let old = word(packet, TTL);
+        packet[TTL] -= 1;
+        let sum = checksum::update(word(packet, 10), old, word(packet, TTL));
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
 /// A packet in the world.
 #[derive(Clone, Debug)]
 pub struct Frame {
@@ -224,6 +258,8 @@ pub struct Frame {
     pub damaged: bool,
     /// It comes out of the link that it is on twice.
     pub twice: bool,
+    /// It goes no further than to the end of its way, where a router drops it and reports this.
+    pub dropped_there: Option<Report>,
 }
 
 /// A packet of a connection that a middlebox has between its two nodes.
@@ -398,6 +434,23 @@ mod tests {
                 let _ = Shape::of(&packet).map(|shape| shape.flow_hash());
                 set_ecn(&mut packet, Ecn::Ce);
             }
+        }
+    }
+
+    #[test]
+    fn a_router_counts_down_and_the_header_is_intact() {
+        for (src, dst) in [("10.0.0.1", "10.0.0.2"), ("fd00::1", "fd00::2")] {
+            let mut packet = tcp_packet(src, dst, b"hello", Ecn::NotEct);
+            for left in (1..64).rev() {
+                count_down(&mut packet);
+                assert_eq!(ttl(&packet), Some(left));
+                assert_eq!(wire::decode(&packet).unwrap().ip.ttl, left, "the checksum is right");
+            }
+            count_down(&mut packet);
+            assert_eq!(ttl(&packet), Some(1));
+        }
+        for nonsense in [&mut [][..], &mut [0x45; 9], &mut [0x60; 7], &mut [0x11; 40]] {
+            count_down(nonsense);
         }
     }
 

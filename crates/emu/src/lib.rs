@@ -5,6 +5,7 @@
 //! registered before it is made, and is removed at the end or by the next start ([`registry`]).
 
 pub mod account;
+pub mod addresses;
 pub mod bridge;
 pub mod capture;
 pub mod clock;
@@ -15,14 +16,18 @@ pub mod driver;
 pub mod error;
 mod facts;
 mod finished;
+mod firewall;
 pub mod flows;
 pub mod frame;
 mod freight;
+pub mod icmp;
 pub mod internet;
 pub mod kernel;
 pub mod lateness;
 mod line;
+pub mod losses;
 pub mod moved;
+pub mod names;
 pub mod namespace;
 mod nft;
 pub mod other_end;
@@ -51,6 +56,7 @@ pub mod tcp_info;
 mod terminal;
 pub mod testbed;
 pub mod text_file;
+pub mod unrouted;
 pub mod world;
 
 pub use error::Error;

@@ -1,6 +1,7 @@
 //! `longhaul-emu`: real packets through a scenario's path.
 
 use clap::{Args, Parser, Subcommand};
+use ipnet::IpNet;
 use longhaul_emu::account::Account;
 use longhaul_emu::kernel::TcpOf;
 use longhaul_emu::lateness::Bounds;
@@ -115,9 +116,19 @@ impl StatsArguments {
 }
 
 #[derive(Args)]
+struct AddressArguments {
+    /// Addresses of the hosts come from this range, as in 10.9.8.0/24 or fd12:3456::/64; may be given once for IPv4 and once for IPv6
+    /// [default: ranges that this machine does not use].
+    #[arg(long, value_name = "CIDR")]
+    addresses: Vec<IpNet>,
+}
+
+#[derive(Args)]
 struct RunArguments {
     #[command(flatten)]
     scenario: ScenarioArguments,
+    #[command(flatten)]
+    addresses: AddressArguments,
     /// The result directory  [default: results/NAME-emulated]
     #[arg(long, short)]
     out: Option<PathBuf>,
@@ -159,6 +170,8 @@ struct BridgeArguments {
 struct ShellArguments {
     #[command(flatten)]
     scenario: ScenarioArguments,
+    #[command(flatten)]
+    addresses: AddressArguments,
     /// The node at which the command runs; without it, the one that the first flow's data goes to.
     #[arg(long, value_name = "NODE")]
     at: Option<String>,
@@ -181,7 +194,7 @@ struct ShellArguments {
     #[arg(long, value_name = "TIME", default_value = "5 s")]
     grace: Duration,
     /// The node at the other end hands on what is for other addresses: the command reaches what this machine reaches, through the
-    /// path (IPv4; needs nftables).
+    /// path (IPv4, and IPv6 where this machine has it; needs nftables).
     #[arg(long)]
     internet: bool,
     /// Prints no summary at the end.
@@ -295,6 +308,11 @@ fn split_pair(option: &str, pair: &str) -> Result<(String, String), Error> {
     Ok((name.trim().to_string(), value.trim().to_string()))
 }
 
+/// A notice for the user.
+fn warn(text: &str) {
+    print::note(format_args!("warning: {text}"));
+}
+
 /// What there is to know at the start.
 fn note(text: &str) {
     print::note(format_args!("longhaul-emu: {text}"));
@@ -319,6 +337,8 @@ fn run_shell(arguments: &ShellArguments, may_print: bool, signals: &Signals) -> 
         },
         account: Account::find(arguments.user.as_deref())?,
         grace: std::time::Duration::from_nanos(arguments.grace.as_nanos()),
+        addresses: arguments.addresses.addresses.clone(),
+        notice: (may_print && !arguments.quiet).then_some(warn as fn(&str)),
         started: (may_print && !arguments.quiet).then_some(note as fn(&str)),
         progress: counters.and_then(Counters::progress),
         bounds: arguments.stats.bounds.bounds(),
@@ -398,7 +418,7 @@ impl Counters {
 /// What became of packets, and whether that is to be believed.
 fn print_moved(moved: &moved::Moved) {
     for warning in &moved.warnings {
-        print::note(format_args!("warning: {warning}"));
+        warn(warning);
     }
     print::note(format_args!("longhaul-emu: {} (kernel {})", moved.lateness, kernel::release()));
     for why in &moved.invalid {
@@ -414,7 +434,7 @@ fn run_bridge(arguments: &BridgeArguments, stop: &AtomicBool) -> Result<ExitCode
         driver: arguments.scenario.driver(),
         capture: arguments.capture.wanted(),
         progress: live.then_some(tell as fn(&driver::Status)),
-        notice: Some(|text| print::note(format_args!("warning: {text}"))),
+        notice: Some(warn),
         bounds: arguments.stats.bounds.bounds(),
     };
     let (first, second) = (&arguments.first[..], &arguments.second[..]);
@@ -453,6 +473,7 @@ fn run_scenario(arguments: &RunArguments, may_print: bool, stop: &AtomicBool) ->
         bounds: arguments.bounds.bounds(),
         until_done: arguments.until_done,
         taps: arguments.taps.clone(),
+        addresses: arguments.addresses.addresses.clone(),
         started: (may_print && !arguments.quiet).then_some(note as fn(&str)),
         progress: live.then_some(tell as fn(&driver::Status)),
         write_table: longhaul_parquet::write,

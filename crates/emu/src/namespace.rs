@@ -1,9 +1,11 @@
 //! Network namespaces (network_namespaces(7)): made and removed with iproute2's `ip`, entered by threads. A namespace is a
 //! network stack of its own: interfaces, routes, sockets, settings.
 
-use crate::Error;
 use crate::error::explained;
-use nix::mount::{MsFlags, mount};
+use crate::names::View;
+use crate::{Error, registry};
+use nix::errno::Errno;
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::statvfs::{FsFlags, statvfs};
 use std::fs::{File, OpenOptions};
@@ -159,13 +161,37 @@ fn mounts_below(directory: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Shows the thread, which has [`own_mounts`], and what it starts one file in the place of another.
+/// What `ip` prints, in the network namespace of the thread.
+///
+/// # Errors
+/// The message of `ip`.
+pub fn show(arguments: &[&str]) -> Result<String, Error> {
+    run(arguments, "")
+}
+
+/// Shows the thread, which has [`own_mounts`], and what it starts files in the place of others: nothing is written where these are.
 ///
 /// # Errors
 /// What the system refuses.
-pub fn show_instead(file: &Path, of: &Path) -> Result<(), Error> {
-    let failed = |why| Error::system(format!("show {} as {}", file.display(), of.display()), why);
-    mount(Some(file), of, None::<&str>, MsFlags::MS_BIND, None::<&str>).map_err(failed)
+pub fn present(view: &View) -> Result<(), Error> {
+    let nothing = None::<&str>;
+    let failed = |what: &Path| {
+        let what = format!("show another file as {}", what.display());
+        move |why: Errno| Error::system(what, why)
+    };
+    let directory = Path::new(registry::DIRECTORY);
+    mount(Some("tmpfs"), directory, Some("tmpfs"), MsFlags::empty(), Some("size=1m,mode=755"))
+        .map_err(failed(directory))?;
+    for (number, (place, text)) in view.files.iter().enumerate() {
+        let file = directory.join(number.to_string());
+        std::fs::write(&file, text).map_err(|why| Error::system(format!("write {}", file.display()), why))?;
+        mount(Some(&file), place, nothing, MsFlags::MS_BIND, nothing).map_err(failed(place))?;
+    }
+    for place in &view.hidden {
+        mount(Some("/dev/null"), place, nothing, MsFlags::MS_BIND, nothing).map_err(failed(place))?;
+    }
+    // The files live on where they are shown.
+    umount2(directory, MntFlags::MNT_DETACH).map_err(failed(directory))
 }
 
 /// Moves the calling thread into a namespace, for good.

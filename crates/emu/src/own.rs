@@ -1,8 +1,8 @@
 //! Connections that middleboxes have between their own two nodes: tunnels and long hops. Their packets cross the scenario's links as
 //! IPv4 packets of the right length, TCP or UDP (RFC 768), and mean something only to the middlebox that has sent them.
 
+use crate::addresses::Ranges;
 use crate::frame::PROTOCOL_UDP;
-use crate::testbed::addresses_of;
 use longhaul_fabric::Way;
 use longhaul_middlebox::Direction;
 use longhaul_scenario::{Network, Step};
@@ -41,8 +41,8 @@ pub(crate) fn ways(network: &Network, hosts: usize) -> Vec<Way> {
 }
 
 /// Addresses of their ends.
-pub(crate) fn ends(network: &Network) -> Vec<[IpAddr; 2]> {
-    let address = |node: NodeId| IpAddr::from(addresses_of(node).0);
+pub(crate) fn ends(network: &Network, ranges: &Ranges) -> Vec<[IpAddr; 2]> {
+    let address = |node: NodeId| IpAddr::from(ranges.of(node).0);
     let mut ends = vec![];
     for instance in &network.middleboxes {
         for _ in 0..instance.own_connections.1 {

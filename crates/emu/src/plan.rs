@@ -1,38 +1,69 @@
 //! What a world of real packets is made from: a scenario's links and middleboxes, the ways between hosts, and what is known of flows.
 
 use crate::Error;
+use crate::addresses::Ranges;
 use crate::frame::{PROTOCOL_TCP, PROTOCOL_UDP};
 use crate::own;
 use crate::stage::Stage;
 use longhaul_fabric::{Topology, Way};
 use longhaul_scenario::{FlowInstance, FlowSpec, MiddleboxInstance, Network, Scenario, Step};
 use longhaul_traffic::Side;
-use longhaul_units::{FlowId, HostId, IdVec, MiddleboxId, NodeId, ids};
-use std::collections::HashMap;
+use longhaul_units::{FlowId, HostId, Id, IdVec, MiddleboxId, NodeId, ids};
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 
 /// See above.
 pub struct Plan<'a> {
-    /// Links, and one way for each ordered pair of hosts, numbered by [`way_between`]; behind them those of the middleboxes' own
-    /// connections, numbered by [`own::way`].
+    /// Links, and one way for each ordered pair of ends of which one is a host, numbered by [`way_between`]; behind them those of the
+    /// middleboxes' own connections, numbered by [`own::way`].
     pub(crate) topology: Topology<'a>,
     pub(crate) stages: IdVec<MiddleboxId, Stage>,
     /// Addresses of the ends of the middleboxes' own connections.
     pub(crate) own_ends: Vec<[IpAddr; 2]>,
-    /// How many hosts there are.
+    /// How many hosts there are; routers follow them in the numbers of ends.
     pub(crate) hosts: usize,
+    /// Addresses of all ends.
+    pub(crate) ends: IdVec<HostId, [IpAddr; 2]>,
+    /// The routers that packets pass on each way, in their order.
+    pub(crate) passed: Passed,
+    /// The first end on the way of each host's packets that lead nowhere.
+    pub(crate) first_hops: Vec<Option<HostId>>,
     pub(crate) addresses: HashMap<IpAddr, HostId>,
     /// The scenario's flows, in the order of their ports.
     pub(crate) known: IdVec<FlowId, Known>,
 }
 
-/// The number of the way from one host to another.
-pub(crate) fn way_between(hosts: usize, from: usize, to: usize) -> usize {
-    from * hosts + to
+/// The number of the way from one end to another.
+pub(crate) fn way_between(ends: usize, from: usize, to: usize) -> usize {
+    from * ends + to
+}
+
+/// Routers on ways, for each way one list behind the other.
+#[derive(Default)]
+pub(crate) struct Passed {
+    begins: Vec<u32>,
+    all: Vec<HostId>,
+}
+
+impl Passed {
+    fn of(lists: &[Vec<HostId>]) -> Passed {
+        let mut passed = Passed { begins: vec![0], all: vec![] };
+        for list in lists {
+            passed.all.extend(list);
+            passed.begins.push(passed.all.len() as u32);
+        }
+        passed
+    }
+
+    /// Those on a way.
+    pub fn on(&self, way: usize) -> &[HostId] {
+        let place = |way: usize| self.begins.get(way).map_or(self.all.len(), |begin| *begin as usize);
+        &self.all[place(way)..place(way + 1)]
+    }
 }
 
 impl<'a> Plan<'a> {
-    /// Of a scenario. `hosts` are nodes with their addresses, in the order of their numbers.
+    /// Of a scenario. `hosts` are nodes with their addresses, in the order of their numbers; those of routers are of `ranges`.
     ///
     /// # Errors
     /// A middlebox that is not for real packets.
@@ -40,16 +71,29 @@ impl<'a> Plan<'a> {
         scenario: &Scenario,
         network: &'a Network,
         hosts: &[(NodeId, Vec<IpAddr>)],
+        ranges: &Ranges,
     ) -> Result<Self, Error> {
-        let count = hosts.len();
+        let of_hosts: Vec<NodeId> = hosts.iter().map(|(node, _)| *node).collect();
+        let Between { nodes, ways: between, first_hops } = Between::new(scenario, network, &of_hosts);
+        let count = nodes.len();
+        let numbers: HashMap<NodeId, usize> =
+            nodes.iter().enumerate().map(|(end, node)| (*node, end)).collect();
+        let mut lists = vec![vec![]; count * count];
         let mut ways = vec![];
-        for (a, (from, _)) in hosts.iter().enumerate() {
-            for (b, (to, _)) in hosts.iter().enumerate() {
-                ways.push(Way { row: way_between(count, a, b), steps: way(scenario, network, *from, *to) });
-            }
+        for ((from, to), steps) in between {
+            let row = way_between(count, from, to);
+            lists[row] = Between::passed(network, &numbers, &steps);
+            ways.push(Way { row, steps });
         }
         ways.extend(own::ways(network, count));
-        let own_ends = own::ends(network);
+        let own_ends = own::ends(network, ranges);
+        let ends: IdVec<HostId, [IpAddr; 2]> = nodes
+            .iter()
+            .map(|node| {
+                let (v4, v6) = ranges.of(*node);
+                [v4.into(), v6.into()]
+            })
+            .collect();
         let topology = Topology {
             links: &network.links,
             middleboxes: network.middleboxes.len(),
@@ -59,17 +103,74 @@ impl<'a> Plan<'a> {
             ties: scenario.run.ties,
         };
         let stages = network.middleboxes.ids().map(|id| Stage::new(scenario, network, id));
-        let addresses = ids(count)
+        let of_hosts = ids(hosts.len())
             .zip(hosts)
             .flat_map(|(number, (_, addresses))| addresses.iter().map(move |address| (*address, number)));
+        let of_routers =
+            ends.enumerated().skip(hosts.len()).flat_map(|(number, both)| both.map(|one| (one, number)));
+        let addresses: HashMap<IpAddr, HostId> = of_routers.chain(of_hosts).collect();
         Ok(Plan {
             topology,
             stages: stages.collect::<Result<IdVec<_, _>, Error>>()?,
             own_ends,
-            hosts: count,
-            addresses: addresses.collect(),
+            hosts: hosts.len(),
+            passed: Passed::of(&lists),
+            ends,
+            first_hops,
+            addresses,
             known: network.flows.iter().map(|flow| Known::new(scenario.group(flow.group))).collect(),
         })
+    }
+}
+
+/// Hosts, then the routers between them, and the ways between these ends, by their numbers.
+struct Between {
+    nodes: Vec<NodeId>,
+    ways: BTreeMap<(usize, usize), Vec<Step>>,
+    first_hops: Vec<Option<HostId>>,
+}
+
+impl Between {
+    /// Ways between hosts, from each host to the routers on these, and back.
+    fn new(scenario: &Scenario, network: &Network, hosts: &[NodeId]) -> Between {
+        let mut nodes = hosts.to_vec();
+        let mut ends: HashMap<NodeId, usize> =
+            nodes.iter().enumerate().map(|(end, node)| (*node, end)).collect();
+        let mut ways = BTreeMap::new();
+        let mut first_hops = vec![None; hosts.len()];
+        for (a, from) in hosts.iter().enumerate() {
+            for (b, to) in hosts.iter().enumerate() {
+                let steps = way(scenario, network, *from, *to);
+                for (position, step) in steps.iter().enumerate() {
+                    let Step::Link(link) = step else { continue };
+                    let node = network.links[*link].to;
+                    let end = *ends.entry(node).or_insert_with(|| {
+                        nodes.push(node);
+                        nodes.len() - 1
+                    });
+                    first_hops[a].get_or_insert(HostId::new(end));
+                    // Hosts have ways of their own.
+                    if end >= hosts.len() {
+                        ways.entry((a, end)).or_insert_with(|| steps[..=position].to_vec());
+                        ways.entry((end, a)).or_insert_with(|| way(scenario, network, node, *from));
+                    }
+                }
+                ways.insert((a, b), steps);
+            }
+        }
+        Between { nodes, ways, first_hops }
+    }
+
+    /// The ends between the links of a way.
+    fn passed(network: &Network, ends: &HashMap<NodeId, usize>, steps: &[Step]) -> Vec<HostId> {
+        let node = |step: &Step| match step {
+            Step::Link(link) => Some(network.links[*link].to),
+            Step::Middlebox { .. } => None,
+        };
+        let mut passed: Vec<HostId> =
+            steps.iter().filter_map(node).map(|node| HostId::new(ends[&node])).collect();
+        passed.pop();
+        passed
     }
 }
 

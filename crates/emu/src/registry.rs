@@ -66,9 +66,9 @@ impl Registration {
         let begin = format!("{SYSCTL}{stack} ");
         let mut found: Vec<String> =
             others(&self.path).into_iter().filter(|line| line.starts_with(&begin)).collect();
-        if found.is_empty() {
-            found = settings.iter().map(|setting| format!("{begin}{}", setting.line())).collect();
-        }
+        let known: Vec<String> = found.iter().filter_map(|line| name_of(line, &begin)).collect();
+        let others = settings.iter().filter(|setting| !known.iter().any(|name| name == setting.name()));
+        found.extend(others.map(|setting| format!("{begin}{}", setting.line())));
         let mut entries = vec![format!("{TABLE}{stack} {table}")];
         entries.append(&mut found);
         let text: String = entries.iter().map(|entry| format!("\n{entry}")).collect();
@@ -114,7 +114,7 @@ fn undo(path: &Path, lines: &[String]) -> Result<Vec<String>, Error> {
     for (stack, table) in lines.iter().filter_map(|line| of_stack(line, TABLE)) {
         if table.starts_with(namespace::PREFIX) {
             stack::within(stack, || {
-                nft::remove_table(table);
+                nft::remove_tables(table);
                 Ok(())
             })
             .transpose()?;
@@ -126,11 +126,10 @@ fn undo(path: &Path, lines: &[String]) -> Result<Vec<String>, Error> {
     stacks.dedup();
     for stack in stacks {
         let begin = format!("{SYSCTL}{stack} ");
-        if others(path).iter().any(|line| line.starts_with(&begin)) {
-            continue;
-        }
+        let needed: Vec<String> = others(path).iter().filter_map(|line| name_of(line, &begin)).collect();
+        let settings = lines.iter().filter_map(|line| Setting::of_line(line.strip_prefix(&begin)?));
         let settings: Vec<Setting> =
-            lines.iter().filter_map(|line| Setting::of_line(line.strip_prefix(&begin)?)).collect();
+            settings.filter(|setting| !needed.iter().any(|name| name == setting.name())).collect();
         stack::within(stack, || sysctl::restore(&settings)).transpose()?;
     }
     fs::remove_file(path).map_err(writing)?;
@@ -141,6 +140,11 @@ fn undo(path: &Path, lines: &[String]) -> Result<Vec<String>, Error> {
 fn of_stack<'a>(line: &'a str, begin: &str) -> Option<(u64, &'a str)> {
     let (stack, rest) = line.strip_prefix(begin)?.split_once(' ')?;
     Some((stack.parse().ok()?, rest))
+}
+
+/// The name of the setting in a line that begins like this.
+fn name_of(line: &str, begin: &str) -> Option<String> {
+    Some(Setting::of_line(line.strip_prefix(begin)?)?.name().to_string())
 }
 
 /// What was found of killed emulators.

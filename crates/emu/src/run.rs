@@ -8,6 +8,7 @@ use crate::finished::{Finished, Measured};
 use crate::flows::{self, Flow, Progress, Run};
 use crate::kernel::TcpOf;
 use crate::lateness::Bounds;
+use crate::losses;
 use crate::output::Output;
 use crate::plan::Plan;
 use crate::quic::QuicFlows;
@@ -16,6 +17,7 @@ use crate::start::Start;
 use crate::tcp_info::TcpInfo;
 use crate::testbed::{Host, Testbed, hosts_of};
 use crate::world::{FIRST_PORT, World};
+use ipnet::IpNet;
 use longhaul_results::pcapng::LinkType;
 use longhaul_results::{FlowRow, ResultFiles, Summary, Table};
 use longhaul_scenario::{FlowInstance, FlowSpec, Network, Scenario, resolved_toml, run_id};
@@ -45,7 +47,9 @@ pub struct Options {
     pub until_done: bool,
     /// Points at which packets are captured, beside the links that the scenario names.
     pub taps: Vec<String>,
-    /// Called with a line for the user before the flows start: what was set.
+    /// Ranges for the hosts' addresses, of each IP version one at most; without, free ones.
+    pub addresses: Vec<IpNet>,
+    /// Called with lines for the user before the flows start: what was set, and the hosts with their addresses.
     pub started: Option<fn(&str)>,
     /// Called about once a second.
     pub progress: Option<fn(&Status)>,
@@ -62,8 +66,10 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
     refuse_what_cannot_run(scenario, &network)?;
     raise_limit(scenario, &network)?;
     let output = Output::new(&options.out, &run_id(scenario), options.force)?;
-    let testbed = Testbed::new(scenario, &network, &hosts_of(&network), TcpOf::Scenario, stop)?;
+    let testbed =
+        Testbed::new(scenario, &network, &hosts_of(&network), TcpOf::Scenario, &options.addresses, stop)?;
     if let Some(started) = options.started {
+        started(&testbed.hosts_in_words());
         started(&testbed.tcp);
     }
     let capture = Capture::new(
@@ -83,6 +89,8 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
     let device_drops = testbed.hosts.iter().map(Host::device_drops).sum::<u64>() + driven.refused;
     let mut warnings = testbed.warnings.clone();
     warnings.append(&mut driven.warnings);
+    warnings.extend(losses::in_words(&testbed.losses()));
+    warnings.extend(driven.world.unrouted.sentences());
     drop(flows);
     let mut finished = Finished {
         scenario,
@@ -213,7 +221,7 @@ fn play(
     let listeners = over_tcp.iter().map(|flow| flow.listen()).collect::<Result<Vec<_>, Error>>()?;
     let over_quic = QuicFlows::of(flows, &network.quic_connections(scenario), scenario.run.qlog);
     let wires = over_quic.iter().map(QuicFlows::open).collect::<Result<Vec<_>, Error>>()?;
-    let world = World::new(Plan::new(scenario, network, &testbed.addresses())?);
+    let world = World::new(Plan::new(scenario, network, &testbed.addresses(), &testbed.ranges)?);
     let recorder = Recorder::new(scenario, network, taps);
     let mut ports = ports(testbed)?;
     let (over, driven_enough) = (AtomicBool::new(false), AtomicBool::new(false));

@@ -4,9 +4,11 @@ use crate::account::Account;
 use crate::capture;
 use crate::command::{self, Task};
 use crate::driver::{self, Live, Status, ports};
+use crate::internet::Opened;
 use crate::kernel::TcpOf;
 use crate::lateness::Bounds;
 use crate::moved::Moved;
+use crate::names::{self, Reach, View};
 use crate::plan::Plan;
 use crate::prompt::Prompt;
 use crate::signals::Signals;
@@ -14,11 +16,12 @@ use crate::start::Start;
 use crate::testbed::{Host, Testbed, hosts_of};
 use crate::world::World;
 use crate::{Error, internet, namespace};
+use ipnet::IpNet;
 use longhaul_results::pcapng::LinkType;
 use longhaul_scenario::{Network, Scenario};
 use longhaul_traffic::Side;
 use longhaul_units::{HostId, Id, NodeId};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -44,7 +47,11 @@ pub struct Options {
     pub account: Option<Account>,
     /// How long commands have from a request to end until they are killed.
     pub grace: Duration,
-    /// Called with lines for the user before the command starts: what was set, where one is.
+    /// Ranges for the hosts' addresses, of each IP version one at most; without, free ones.
+    pub addresses: Vec<IpNet>,
+    /// Called with each notice for the user, before the command starts.
+    pub notice: Option<fn(&str)>,
+    /// Called with lines for the user before the command starts, after all notices: the hosts, what was set, where one is.
     pub started: Option<fn(&str)>,
     /// Called about once a second.
     pub progress: Option<fn(&Status)>,
@@ -89,22 +96,18 @@ pub fn run(scenario: &Scenario, options: &Options, signals: &Signals) -> Result<
             }
         }),
     };
-    let mut testbed = Testbed::new(scenario, &network, &nodes, options.tcp, &signals.stop)?;
-    let mut world = World::new(Plan::new(scenario, &network, &testbed.addresses())?);
-    let mut resolvers = None;
+    let mut testbed =
+        Testbed::new(scenario, &network, &nodes, options.tcp, &options.addresses, &signals.stop)?;
+    let mut world = World::new(Plan::new(scenario, &network, &testbed.addresses(), &testbed.ranges)?);
+    let mut reach = Reach::Hosts;
     if options.internet {
-        world.set_gateway(open_internet(&mut testbed, at)?);
-        match internet::resolvers() {
-            Ok(others) => resolvers = others,
-            Err(why) => testbed.warnings.push(why.to_string()),
-        }
+        let (far, Opened { v6, warnings }) = open_internet(&mut testbed, at)?;
+        world.set_gateway(far, v6);
+        testbed.warnings.extend(warnings);
+        reach = Reach::Internet { v6 };
     }
-    if let Some(started) = options.started {
-        started(&set_up(&testbed, options));
-        if let Some(host) = testbed.host_at(at).filter(|_| options.command.is_empty()) {
-            started(&banner(&testbed, host));
-        }
-    }
+    let (view, notice) = names::view(reach);
+    testbed.warnings.extend(notice);
     let mut ports = ports(&testbed)?;
     let taps = capture::taps(scenario, &network, options.capture.as_ref(), LinkType::Ip)?;
     let (done, live) = (&AtomicBool::new(false), &Live::default());
@@ -114,9 +117,20 @@ pub fn run(scenario: &Scenario, options: &Options, signals: &Signals) -> Result<
         let driver =
             scope.spawn(|| driver::drive(&start, world, taps, &mut ports, options.driver, live, done));
         let status = start.ready().ok_or(Error::Interrupted).and_then(|clock| {
+            // What there is to know stands before all that the command prints.
+            if let Some(notice) = options.notice {
+                testbed.warnings.iter().chain(&live.take_notices()).for_each(|text| notice(text));
+            }
+            if let Some(started) = options.started {
+                started(&testbed.hosts_in_words());
+                started(&set_up(&testbed, options));
+                if let Some(host) = testbed.host_at(at).filter(|_| options.command.is_empty()) {
+                    started(&banner(&testbed, host));
+                }
+            }
             let over = || done.load(Ordering::Relaxed);
             let watch = scope.spawn(move || live.watch(clock, options.progress, None, over));
-            let status = serve_and_run(&testbed, at, options, resolvers, signals);
+            let status = serve_and_run(&testbed, at, options, &view, signals);
             done.store(true, Ordering::Relaxed);
             let _ = watch.join();
             status
@@ -127,26 +141,23 @@ pub fn run(scenario: &Scenario, options: &Options, signals: &Signals) -> Result<
     let status = status?;
     let driven = driven.ok_or(Error::Interrupted)?;
     let device_drops = testbed.hosts.iter().map(Host::device_drops).sum();
-    let moved = Moved::new(driven, testbed.warnings.clone(), device_drops, options.bounds);
+    let moved = Moved::new(driven, testbed.warnings.clone(), testbed.losses(), device_drops, options.bounds);
     Ok(Outcome { status, moved })
 }
 
 /// Opens the way out at the first host that is not the one at `at`. Returns its number.
-fn open_internet(testbed: &mut Testbed, at: NodeId) -> Result<HostId, Error> {
-    let Testbed { hosts, registration, .. } = testbed;
-    let far = hosts.iter().position(|host| host.node != at);
+fn open_internet(testbed: &mut Testbed, at: NodeId) -> Result<(HostId, Opened), Error> {
+    let far = testbed.hosts.iter().position(|host| host.node != at);
     let far =
         far.ok_or_else(|| Error::Unsupported("there is no other host to reach the Internet by".to_string()))?;
-    let others: Vec<&Host> = hosts.iter().filter(|host| host.node != hosts[far].node).collect();
-    internet::open(registration, &hosts[far], &others)?;
-    Ok(HostId::new(far))
+    Ok((HostId::new(far), internet::open(testbed, far)?))
 }
 
 fn serve_and_run(
     testbed: &Testbed,
     at: NodeId,
     options: &Options,
-    resolvers: Option<&Path>,
+    view: &View,
     signals: &Signals,
 ) -> Result<ExitStatus, Error> {
     let over = AtomicBool::new(false);
@@ -160,7 +171,7 @@ fn serve_and_run(
             let task = Task { host, arguments, environment: vec![], account, grace };
             scope.spawn(move || {
                 namespace::within(&host.namespace, || {
-                    show_host(None)?;
+                    show_host(view)?;
                     // It outlives the command, whose last packets it may have to answer.
                     task.run_in_background(testbed, || over.load(Ordering::Relaxed))
                 })
@@ -174,7 +185,7 @@ fn serve_and_run(
         };
         let task = Task { host, arguments, environment, account, grace };
         let status = namespace::within(&host.namespace, || {
-            show_host(resolvers)?;
+            show_host(view)?;
             task.run(testbed, signals, is_shell)
         });
         over.store(true, Ordering::Relaxed);
@@ -182,14 +193,13 @@ fn serve_and_run(
     })
 }
 
-/// Shows the thread's namespace to what it starts: its devices, and other name servers where these are needed.
-fn show_host(resolvers: Option<&Path>) -> Result<(), Error> {
+/// Shows the thread's namespace to what it starts: its devices, and how names are looked up there.
+fn show_host(view: &View) -> Result<(), Error> {
+    let shown = namespace::own_mounts()
+        .and_then(|()| namespace::show_devices(false))
+        .and_then(|()| namespace::present(view));
     // Where this is not permitted, `Testbed` has a warning.
-    let shown = namespace::own_mounts().and_then(|()| namespace::show_devices(false));
-    match resolvers {
-        Some(file) => shown.and_then(|()| namespace::show_instead(file, Path::new("/etc/resolv.conf"))),
-        None => Ok(()),
-    }
+    if view.is_needed { shown } else { Ok(()) }
 }
 
 /// The user's shell.

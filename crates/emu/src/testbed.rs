@@ -1,9 +1,12 @@
 //! Hosts as network namespaces: each has a TUN device named [`DEVICE`] whose other end the emulator holds, an IPv4 and an IPv6
 //! address, and a default route into it. Nothing else is in the namespace, so nothing gets out but through the emulator.
 
+use crate::addresses::{Ranges, Used};
 use crate::kernel::{self, Settings, TcpOf};
+use crate::losses::{self, Loss};
 use crate::registry::{Cleaned, Registration};
 use crate::{Error, namespace, priority, registry, sys};
+use ipnet::IpNet;
 use longhaul_scenario::{Network, Scenario, TcpSpec};
 use longhaul_units::{Duration, GroupId, Id, NodeId};
 use std::fs::{File, OpenOptions};
@@ -19,6 +22,8 @@ const DEVICE_QUEUE: u32 = 20_000;
 
 /// Bursts of hosts last so long on the slowest link at most, if they have more than one segment.
 const AT_ONCE: Duration = Duration::from_micros(200);
+/// Hosts that are listed in words.
+const MOST_IN_WORDS: usize = 6;
 /// A segment on Ethernet, in bytes with headers, and the most bytes that kernels hand over at once.
 const SEGMENT: u64 = 1500;
 const MOST_AT_ONCE: u64 = 65_535;
@@ -70,6 +75,10 @@ fn drops_in(table: &str) -> u64 {
 pub struct Testbed {
     /// The hosts, in the order in which they were requested.
     pub hosts: Vec<Host>,
+    /// Where addresses come from.
+    pub ranges: Ranges,
+    /// What addresses the machine uses.
+    pub used: Used,
     /// Notices for the user.
     pub warnings: Vec<String>,
     /// One line: whose TCP the hosts have, and what was set for it.
@@ -79,15 +88,17 @@ pub struct Testbed {
 }
 
 impl Testbed {
-    /// Makes a namespace for each of the nodes. What killed emulators have left behind is removed first.
+    /// Makes a namespace for each of the nodes, with addresses of the `wanted` ranges or else of free ones. What killed emulators have
+    /// left behind is removed first.
     ///
     /// # Errors
-    /// What the system refuses; `stop` is set.
+    /// What the system refuses; a range that will not do; `stop` is set.
     pub fn new(
         scenario: &Scenario,
         network: &Network,
         nodes: &[NodeId],
         whose: TcpOf,
+        wanted: &[IpNet],
         stop: &AtomicBool,
     ) -> Result<Testbed, Error> {
         let mut warnings = vec![];
@@ -96,6 +107,8 @@ impl Testbed {
             warnings.push(format!("removed what an earlier run has left behind: {}", removed.join(", ")));
         }
         warnings.extend(left.iter().map(|why| format!("an earlier run has left something behind: {why}")));
+        let used = Used::of_machine()?;
+        let ranges = Ranges::choose(network.nodes.len(), wanted, &used)?;
         let id = std::process::id().to_string();
         let name = |node: &NodeId| {
             let plain: String = network.nodes[*node]
@@ -119,7 +132,7 @@ impl Testbed {
                 TcpOf::Machine => (Settings::of_machine(&tcp), None),
                 TcpOf::Scenario => (Settings::new(&tcp, burst), Some(burst)),
             };
-            let (host, missing) = make_host(network, *node, namespace, &settings, burst)?;
+            let (host, missing) = make_host(network, *node, ranges.of(*node), namespace, &settings, burst)?;
             warnings.extend(missing.into_iter().filter(|_| hosts.is_empty()));
             let differences = settings.differences();
             match set.iter_mut().find(|(known, _)| *known == differences) {
@@ -151,12 +164,30 @@ impl Testbed {
                 format!("TCP is the scenario's; other than on this machine is set {}", set.join("; "))
             }
         };
-        Ok(Testbed { hosts, warnings, tcp, registration })
+        Ok(Testbed { hosts, ranges, used, warnings, tcp, registration })
     }
 
     /// Nodes and addresses of the hosts, as [`crate::world::World`] takes them.
     pub fn addresses(&self) -> Vec<(NodeId, Vec<IpAddr>)> {
         self.hosts.iter().map(|host| (host.node, host.addresses())).collect()
+    }
+
+    /// What hosts have lost by themselves: of each its name, and counters that are not 0.
+    pub fn losses(&self) -> Vec<(String, Vec<Loss>)> {
+        let of = |host: &Host| {
+            let lost = namespace::within(&host.namespace, || Ok(losses::of_stack())).unwrap_or_default();
+            (!lost.is_empty()).then(|| (host.name.clone(), lost))
+        };
+        self.hosts.iter().filter_map(of).collect()
+    }
+
+    /// The hosts and their addresses, in words.
+    pub fn hosts_in_words(&self) -> String {
+        let list: Vec<String> =
+            self.hosts.iter().take(MOST_IN_WORDS).map(|host| format!("{} {}", host.name, host.v4)).collect();
+        let more = self.hosts.len().saturating_sub(list.len());
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("hosts {}{more} (of {}; --addresses sets them)", list.join(", "), self.ranges)
     }
 
     /// The host at a node.
@@ -198,17 +229,10 @@ pub fn hosts_of(network: &Network) -> Vec<NodeId> {
     nodes
 }
 
-/// Addresses of a node: 10.0.0.1 and fd6c:6f6e:6768::1 for the first, and so on; in private ranges (RFC 1918, RFC 4193).
-pub(crate) fn addresses_of(node: NodeId) -> (Ipv4Addr, Ipv6Addr) {
-    let number = node.0 + 1;
-    let [_, high, middle, low] = number.to_be_bytes();
-    let v6 = Ipv6Addr::new(0xfd6c, 0x6f6e, 0x6768, 0, 0, 0, (number >> 16) as u16, number as u16);
-    (Ipv4Addr::new(10, high, middle, low), v6)
-}
-
 fn make_host(
     network: &Network,
     node: NodeId,
+    (v4, v6): (Ipv4Addr, Ipv6Addr),
     namespace: String,
     settings: &Settings,
     burst: Option<u64>,
@@ -218,7 +242,6 @@ fn make_host(
         let tun = open_tun()?;
         Ok((tun, settings.apply()?))
     })?;
-    let (v4, v6) = addresses_of(node);
     let Settings { route, mtu, .. } = settings;
     // Few packets at a time go to the device (gso_max_segs) where TCP is the scenario's, one by one, and no IPv6 housekeeping disturbs the
     // path (addrgenmode).
@@ -254,7 +277,7 @@ fn make_host(
     ))
 }
 
-fn ipv6_is_there() -> bool {
+pub(crate) fn ipv6_is_there() -> bool {
     std::path::Path::new("/proc/sys/net/ipv6").exists()
 }
 
@@ -310,12 +333,5 @@ mod tests {
             [1, 8, 16, 43]
         );
         assert_eq!(burst("1 Gbit/s", NodeId(1)), 1, "ACKs have a slow link");
-    }
-
-    #[test]
-    fn addresses_are_private_and_count_from_one() {
-        assert_eq!(addresses_of(NodeId(0)).0.to_string(), "10.0.0.1");
-        assert_eq!(addresses_of(NodeId(299)).0.to_string(), "10.0.1.44");
-        assert_eq!(addresses_of(NodeId(0)).1.to_string(), "fd6c:6f6e:6768::1");
     }
 }

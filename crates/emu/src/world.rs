@@ -8,11 +8,13 @@
 use crate::connections::{Connections, FIRST_OWN, LONGEST_HEADER, Leaving, LinkHeader, Outside, Seen};
 use crate::frame::{self, Frame, OwnPacket, Shape};
 use crate::freight::Frames;
+use crate::icmp::{self, Report, is_for_many};
 use crate::line::CompressedLine;
 use crate::own;
-use crate::plan::{self, Known, Plan};
+use crate::plan::{self, Known, Passed, Plan};
 use crate::rewrite::{Read, rewrite};
 use crate::stage::{Payload, Stage};
+use crate::unrouted::{self, Cause, Unrouted};
 use longhaul_fabric::{Fabric, Port, Source};
 use longhaul_middlebox::{Departure, Event, Passing, Verdict};
 use longhaul_path::{DropCause, Link};
@@ -46,7 +48,11 @@ pub struct Counters {
     pub unreadable: u64,
     /// Refused: to an address that no host has (multicast among them).
     pub no_route: u64,
-    /// Packets that middleboxes have taken in, and packets that they have sent by themselves.
+    /// Refused by a router, since their TTL had come to 0.
+    pub expired: u64,
+    /// Packets that were for a router itself.
+    pub to_routers: u64,
+    /// Packets that middleboxes have taken in, and packets that they and routers have sent by themselves.
     pub taken: u64,
     /// See above.
     pub originated: u64,
@@ -127,6 +133,9 @@ impl<O: Observer> Observer for Option<O> {
 
 /// Server ports of the scenario's flows begin here: the port identifies the flow.
 pub const FIRST_PORT: u16 = 10_000;
+/// Routers of a world send one report in this time, or so many at once: Linux's `icmp_msgs_per_sec` and `icmp_msgs_burst`.
+const REPORT_INTERVAL: Duration = Duration::from_millis(1);
+const REPORTS_AT_ONCE: u64 = 50;
 /// A QUIC packet of so many bytes has data in it.
 const LEAST_QUIC_DATA: u32 = 150;
 
@@ -138,11 +147,19 @@ pub struct World {
     /// Addresses of the ends of the middleboxes' own connections.
     own_ends: Vec<[IpAddr; 2]>,
     hosts: usize,
+    /// Addresses of hosts, and of the routers behind them.
+    ends: IdVec<HostId, [IpAddr; 2]>,
     addresses: HashMap<IpAddr, HostId>,
-    /// The host that packets go to whose address no host has.
-    gateway: Option<HostId>,
+    passed: Passed,
+    first_hops: Vec<Option<HostId>>,
+    /// The host that packets go to whose address no host has, and whether those of IPv6 do.
+    gateway: Option<(HostId, bool)>,
     /// There are two hosts, and whatever comes from one goes to the other.
     bridged: bool,
+    /// Before this time no router reports a dropped packet.
+    next_report: Instant,
+    /// Packets that led nowhere.
+    pub unrouted: Unrouted,
     /// The scenario's flows, in the order of their ports.
     known: IdVec<FlowId, Known>,
     /// What has arrived, in order of time; to be taken away.
@@ -180,7 +197,7 @@ impl<O: Observer> longhaul_fabric::Observer<Frames> for Counting<'_, O> {
 impl World {
     /// A world as planned, at time zero.
     pub fn new(plan: Plan<'_>) -> Self {
-        let Plan { topology, stages, own_ends, hosts, addresses, known } = plan;
+        let Plan { topology, stages, own_ends, hosts, ends, passed, first_hops, addresses, known } = plan;
         // Whoever observes is notified of all packets on all links.
         let watched = IdVec::filled(true, topology.links.len());
         let line = |link: &DirectedLink| CompressedLine::new(&link.config.serial?);
@@ -193,9 +210,14 @@ impl World {
             connections: Connections::default(),
             own_ends,
             hosts,
+            ends,
             addresses,
+            passed,
+            first_hops,
             gateway: None,
             bridged: false,
+            next_report: Instant::ZERO,
+            unrouted: Unrouted::default(),
             known,
             arrivals: vec![],
             counters: Counters::default(),
@@ -211,14 +233,15 @@ impl World {
         self.fabric.link(link)
     }
 
-    /// From now on, what is for no host's address goes to this one, multicast apart.
-    pub fn set_gateway(&mut self, host: HostId) {
-        self.gateway = Some(host);
+    /// From now on, what is for no host's address goes to this one, multicast apart; IPv6 only with `v6`.
+    pub fn set_gateway(&mut self, host: HostId, v6: bool) {
+        self.gateway = Some((host, v6));
     }
 
     /// From now on, whatever comes from one of the two hosts goes to the other, whatever its address.
     pub fn bridge(&mut self) {
         self.bridged = true;
+        self.fabric.freight.is_wire = true;
     }
 
     /// When something happens next by itself.
@@ -274,22 +297,52 @@ impl World {
                 return;
             }
         };
-        let gateway = || self.gateway.filter(|_| !shape.dst.is_multicast());
-        let known = || self.addresses.get(&shape.dst).copied().or_else(gateway);
-        let to = if self.bridged { Some(HostId(1 - host.0)) } else { known() };
-        let Some(to) = to.filter(|to| *to != host) else {
+        let Some((to, dropped_there)) = self.destination(host, &shape, inside) else {
             self.counters.no_route += 1;
+            if is_for_many(shape.dst)
+                && !unrouted::is_housekeeping(shape.protocol, shape.dst, shape.inside(inside))
+            {
+                self.unrouted.count(Cause::Many, shape.dst);
+            }
             return;
         };
-        let way = plan::way_between(self.hosts, host.index(), to.index());
+        let way = plan::way_between(self.ends.len(), host.index(), to.index());
         let (flow, _) = self.flow_of(&shape);
         let len = if self.bridged { frame::without_padding(inside) } else { inside.len() };
         let bytes = &bytes[..usize::from(network) + len];
         let frame = self.frame(bytes.to_vec(), network, way as u32, &shape, flow);
-        let World { fabric, counters, flows, .. } = self;
-        if !fabric.begin(&mut Counting { observer, counters, flows }, self.now, frame) {
+        if !self.begin(observer, Frame { dropped_there, ..frame }) {
             self.counters.no_route += 1;
         }
+    }
+
+    fn begin(&mut self, observer: &mut impl Observer, frame: Frame) -> bool {
+        let World { fabric, counters, flows, .. } = self;
+        fabric.begin(&mut Counting { observer, counters, flows }, self.now, frame)
+    }
+
+    /// Where a host's packet goes, and why it goes no further if that is not where it is to go; `None` if it goes nowhere.
+    fn destination(&self, from: HostId, shape: &Shape, packet: &[u8]) -> Option<(HostId, Option<Report>)> {
+        if self.bridged {
+            return Some((HostId(1 - from.0), None));
+        }
+        let out = self.gateway.filter(|(host, _)| *host != from);
+        let (to, report) = match (self.addresses.get(&shape.dst), out) {
+            (Some(to), _) => (*to, None),
+            _ if is_for_many(shape.dst) => return None,
+            (None, Some((gateway, v6))) => (gateway, (shape.dst.is_ipv6() && !v6).then_some(Report::NoRoute)),
+            (None, None) => (self.first_hops[from.index()]?, Some(Report::NoRoute)),
+        };
+        if to == from {
+            return None;
+        }
+        let way = plan::way_between(self.ends.len(), from.index(), to.index());
+        // The router that will have counted down its TTL to 0.
+        let ttl = usize::from(frame::ttl(packet).unwrap_or(u8::MAX).max(1));
+        Some(match self.passed.on(way).get(ttl - 1) {
+            Some(router) => (*router, Some(Report::TimeExceeded)),
+            None => (to, report),
+        })
     }
 
     fn frame(&self, bytes: Vec<u8>, network: u16, way: u32, shape: &Shape, flow: FlowId) -> Frame {
@@ -304,6 +357,7 @@ impl World {
             own: None,
             damaged: false,
             twice: false,
+            dropped_there: None,
         }
     }
 
@@ -337,7 +391,11 @@ impl World {
                 if arrival.packet.damaged {
                     observer.refused(self.now, &arrival.packet);
                 }
-                self.arrive(arrival.packet);
+                let to = arrival.packet.way as usize % self.ends.len();
+                match arrival.packet.dropped_there {
+                    None if to < self.hosts => self.arrive(arrival.packet),
+                    report => self.at_router(observer, arrival.packet, report),
+                }
             }
             self.fabric.arrivals = arrivals;
             let Some((port, frame)) = self.fabric.take_for_middlebox() else { return };
@@ -418,14 +476,14 @@ impl World {
     }
 
     fn seen(&self, frame: &Frame, read: &Read) -> Seen {
-        let (way, hosts) = (frame.way as usize, self.hosts);
+        let (way, ends) = (frame.way as usize, self.ends.len());
         let link = LinkHeader::of(&frame.bytes[..usize::from(frame.network)]);
         Seen {
             src: (read.ip.src, read.before.src_port),
             dst: (read.ip.dst, read.before.dst_port),
             tcp_flags: read.before.flags.0 as u8,
             way: frame.way,
-            back: plan::way_between(hosts, way % hosts, way / hosts) as u32,
+            back: plan::way_between(ends, way % ends, way / ends) as u32,
             flow: frame.flow,
             outside: Outside { ip: read.ip, link },
         }
@@ -487,7 +545,7 @@ impl World {
         let header = ip::Header { ecn, id, ..ip::Header::new(from, to) };
         let bytes = own::packet(&header, segment, &body)?;
         let shape = Shape::of(&bytes)?;
-        let way = own::way(self.hosts, number, direction) as u32;
+        let way = own::way(self.ends.len(), number, direction) as u32;
         let own = OwnPacket { connection, direction, segment: *segment, body };
         let own = Some(Arc::new(own));
         Some(Frame { own, is_data: false, ..self.frame(bytes, 0, way, &shape, Frame::NO_FLOW) })
@@ -515,6 +573,50 @@ impl World {
         }
     }
 
+    /// A packet is at the end of its way, at a router: it is dropped there, or for the router itself.
+    fn at_router(&mut self, observer: &mut impl Observer, frame: Frame, report: Option<Report>) {
+        let ends = self.ends.len();
+        let (from, router) = (frame.way as usize / ends, frame.way as usize % ends);
+        let packet = frame.packet();
+        let Some(shape) = Shape::of(packet) else { return };
+        match report {
+            Some(Report::NoRoute) => {
+                let cause =
+                    if self.gateway.is_some() && shape.dst.is_ipv6() { Cause::NoIpv6 } else { Cause::NoHost };
+                self.unrouted.count(cause, shape.dst);
+                self.counters.no_route += 1;
+            }
+            Some(Report::TimeExceeded) => self.counters.expired += 1,
+            _ => self.counters.to_routers += 1,
+        }
+        if let Some(flow) = self.flows.get_mut(frame.flow).filter(|_| frame.is_data) {
+            flow.lost += 1;
+        }
+        let address = self.ends[HostId::new(router)][usize::from(shape.dst.is_ipv6())];
+        let reply = || if report.is_none() { icmp::echo_reply(packet) } else { None };
+        let Some(sent) = reply().or_else(|| {
+            let report = report.unwrap_or(Report::NoPort);
+            report.of(packet, address).filter(|_| self.may_report())
+        }) else {
+            return;
+        };
+        let Some(shape) = Shape::of(&sent) else { return };
+        let way = plan::way_between(ends, router, from) as u32;
+        let sent = self.frame(sent, 0, way, &shape, Frame::NO_FLOW);
+        if self.begin(observer, sent) {
+            self.counters.originated += 1;
+        }
+    }
+
+    /// Reports are few, whatever hosts send (RFC 1812 section 4.3.2.8).
+    fn may_report(&mut self) -> bool {
+        let may = self.next_report <= self.now + REPORT_INTERVAL * REPORTS_AT_ONCE;
+        if may {
+            self.next_report = self.next_report.max(self.now) + REPORT_INTERVAL;
+        }
+        may
+    }
+
     fn arrive(&mut self, frame: Frame) {
         self.counters.arrived += 1;
         self.counters.damaged += u64::from(frame.damaged);
@@ -527,7 +629,7 @@ impl World {
                 flow.arrived.marked += u64::from(frame::ecn(frame.packet()) == longhaul_segment::Ecn::Ce);
             }
         }
-        let host = HostId::new(frame.way as usize % self.hosts);
+        let host = HostId::new(frame.way as usize % self.ends.len());
         self.arrivals.push(Arrival { due: self.now, host, frame });
     }
 }

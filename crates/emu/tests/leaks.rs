@@ -121,6 +121,7 @@ fn nothing_is_left_however_often_it_runs() {
     for _ in 0..3 {
         let out = std::env::temp_dir().join(format!("longhaul-emu-{}-leaks", std::process::id()));
         let options = run::Options {
+            addresses: vec![],
             out: out.clone(),
             driver: driver::Options { real_time: false, ..Default::default() },
             force: false,

@@ -1,6 +1,7 @@
 //! The world of the emulator with a hand-held clock: no device, no privileges.
 
-use longhaul_emu::frame::Frame;
+use longhaul_emu::addresses::{Ranges, Used};
+use longhaul_emu::frame::{self, Frame};
 use longhaul_emu::plan::Plan;
 use longhaul_emu::world::{Observer, World};
 use longhaul_scenario::{Network, load};
@@ -29,8 +30,13 @@ fn world_with(queue: &str, more: &str) -> World {
     let network = Network::new(&scenario);
     let address = |text: &str| vec![text.parse::<IpAddr>().unwrap()];
     World::new(
-        Plan::new(&scenario, &network, &[(NodeId(0), address(HOSTS[0])), (NodeId(2), address(HOSTS[1]))])
-            .unwrap(),
+        Plan::new(
+            &scenario,
+            &network,
+            &[(NodeId(0), address(HOSTS[0])), (NodeId(2), address(HOSTS[1]))],
+            &Ranges::default(),
+        )
+        .unwrap(),
     )
 }
 
@@ -49,6 +55,13 @@ fn packet(from: &str, to: &str, ecn: Ecn) -> Vec<u8> {
     bytes
 }
 
+/// A packet that so many routers have passed on.
+fn passed(routers: usize, packet: &[u8]) -> Vec<u8> {
+    let mut packet = packet.to_vec();
+    (0..routers).for_each(|_| frame::count_down(&mut packet));
+    packet
+}
+
 fn us(us: u64) -> Instant {
     Instant::ZERO + Duration::from_micros(us)
 }
@@ -65,7 +78,7 @@ fn a_packet_is_due_after_both_links_however_late_the_caller_is() {
     world.advance(&mut (), us(1_000_000));
     let arrival = world.arrivals.pop().unwrap();
     assert_eq!((arrival.due, arrival.host), (us(33_005), HostId(1)), "2 ms at 4 Mbit/s, and 20 ms");
-    assert_eq!(arrival.frame.bytes, sent, "every byte as it was");
+    assert_eq!(arrival.frame.bytes, passed(1, &sent), "every byte but the TTL as it was");
     assert_eq!(
         (world.flows[FlowId(0)].arrived.packets, world.flows[FlowId(0)].arrived.wire_bytes),
         (1, 1000)
@@ -116,7 +129,8 @@ fn a_duplicating_link_delivers_twice_and_a_corrupting_one_flips_a_bit() {
     let mut places = std::collections::BTreeSet::new();
     for pair in world.arrivals.chunks(2) {
         assert_eq!((pair[0].due, &pair[0].frame.bytes), (pair[1].due, &pair[1].frame.bytes));
-        let wrong = pair[0].frame.bytes.iter().zip(&sent).map(|(one, other)| (one ^ other).count_ones());
+        let wrong =
+            pair[0].frame.bytes.iter().zip(passed(1, &sent)).map(|(one, other)| (one ^ other).count_ones());
         let wrong: Vec<usize> = wrong.enumerate().filter(|(_, bits)| *bits > 0).map(|(at, _)| at).collect();
         assert_eq!(wrong.len(), 1);
         assert!(wrong[0] >= 20, "behind the IP header");
@@ -157,7 +171,7 @@ fn what_is_no_tcp_passes_untouched() {
     }
     world.advance(&mut (), us(1_000_000));
     let arrived: Vec<&Vec<u8>> = world.arrivals.iter().map(|arrival| &arrival.frame.bytes).collect();
-    assert_eq!(arrived, [&fragment, &unknown, &lying]);
+    assert_eq!(arrived, [&fragment, &unknown, &lying].map(|odd| passed(1, odd)).iter().collect::<Vec<_>>());
     assert_eq!(world.flows[FlowId(0)].arrived.packets, 0, "and counts for no flow");
 }
 
@@ -238,10 +252,10 @@ fn longer_world_with(settings: &str, middleboxes: &str) -> World {
     let scenario = load(&text, "test", &[]).unwrap();
     let network = Network::new(&scenario);
     let address = |text: &str| vec![text.parse::<IpAddr>().unwrap()];
-    World::new(
-        Plan::new(&scenario, &network, &[(NodeId(0), address(HOSTS[0])), (NodeId(3), address(HOSTS[1]))])
-            .unwrap(),
-    )
+    // Those of the routers.
+    let ranges = Ranges::choose(4, &["10.9.0.0/24".parse().unwrap()], &Used::default()).unwrap();
+    let hosts = [(NodeId(0), address(HOSTS[0])), (NodeId(3), address(HOSTS[1]))];
+    World::new(Plan::new(&scenario, &network, &hosts, &ranges).unwrap())
 }
 
 /// A pure ACK from the first host to the second, as kernels send them: with an identification, a DSCP and a TTL of its own.
@@ -294,6 +308,8 @@ fn ten_acks_cross_as_one_packet_and_come_out_as_they_were() {
     // The first ACK is at the compactor after 10 ms and 40 us, the packet at the other end 50 ms, 86 us and 10 ms later.
     assert_eq!(world.arrivals[0].due, us(10_040 + 50_000 + 86 + 10_000 + 40 + 10_000));
     let arrived: Vec<&Vec<u8>> = world.arrivals.iter().map(|arrival| &arrival.frame.bytes).collect();
+    // Between its ends is a tunnel, of one hop whatever is within.
+    let sent: Vec<Vec<u8>> = sent.iter().map(|ack| passed(1, ack)).collect();
     assert_eq!(arrived, sent.iter().collect::<Vec<_>>());
     assert_eq!(world.link(LinkId(2)).stats(us(1_000_000)).transmitted, 1, "one packet over the line");
 }
@@ -354,7 +370,8 @@ fn what_the_tunnel_cannot_say_goes_by_it() {
     }
     world.advance(&mut (), us(1_000_000));
     let arrived: Vec<&Vec<u8>> = world.arrivals.iter().map(|arrival| &arrival.frame.bytes).collect();
-    assert_eq!(arrived, [&unknown, &fragment, &icmp], "without waiting and as they were");
+    let sent = [&unknown, &fragment, &icmp].map(|packet| passed(2, packet));
+    assert_eq!(arrived, sent.iter().collect::<Vec<_>>(), "without waiting and as they were");
     assert_eq!(world.counters.unseen, 6, "at both ends");
     assert_eq!(world.arrivals[0].due, us(30_000 + 3 * 52));
 }
@@ -382,6 +399,126 @@ const MIDDLEBOXES: [&str; 4] = [
     "[[middlebox]]\nkind = \"split\"\nat = \"r\"\n",
     "[[middlebox]]\nkind = \"split\"\nat = \"r\"\npeer = \"s\"\n",
 ];
+
+/// A packet of 28 bytes (IPv6: 48) with this TTL, protocol and first byte behind the header.
+fn probe(from: &str, to: &str, ttl: u8, protocol: u8, kind: u8) -> Vec<u8> {
+    let header = ip::Header { ttl, ..ip::Header::new(from.parse().unwrap(), to.parse().unwrap()) };
+    let mut bytes = vec![];
+    header.encode(protocol, 8, &mut bytes).unwrap();
+    bytes.extend_from_slice(&[kind, 0, 0, 0, 1, 2, 3, 4]);
+    bytes
+}
+
+/// What has come back to the first host: from whom, of which type and code, and when.
+fn reports(world: &World) -> Vec<(String, [u8; 2], Instant)> {
+    let back = world.arrivals.iter().filter(|arrival| arrival.host == HostId(0));
+    back.map(|arrival| {
+        let report = ip::decode(&arrival.frame.bytes).unwrap();
+        (report.header.src.to_string(), [report.payload[0], report.payload[1]], arrival.due)
+    })
+    .collect()
+}
+
+/// RFC 1812 section 5.3.1: over three links there are two routers, and the third hop is the host.
+#[test]
+fn each_node_counts_down_and_the_one_that_comes_to_zero_reports_it() {
+    let mut world = longer_world("");
+    for ttl in 1..=3 {
+        world.inject(
+            &mut (),
+            us(1_000_000 * u64::from(ttl)),
+            HostId(0),
+            0,
+            &probe(HOSTS[0], HOSTS[1], ttl, 17, 0),
+        );
+    }
+    world.advance(&mut (), us(10_000_000));
+    let reports = reports(&world);
+    let from: Vec<&str> = reports.iter().map(|(from, ..)| &from[..]).collect();
+    assert_eq!(from, ["10.9.0.2", "10.9.0.3"]);
+    assert!(reports.iter().all(|(_, kind, _)| *kind == [11, 0]), "{reports:?}");
+    // There 10 ms and 28 us for 28 bytes; back the same for 56 bytes. Two links are twice as long.
+    assert_eq!(reports[0].2, us(1_000_000 + 10_028 + 10_056));
+    assert_eq!(reports[1].2, us(2_000_000 + 2 * (10_028 + 10_056)));
+    let arrived: Vec<u8> = world
+        .arrivals
+        .iter()
+        .filter(|arrival| arrival.host == HostId(1))
+        .map(|arrival| arrival.frame.bytes[8])
+        .collect();
+    assert_eq!(arrived, [1], "the host receives what has a TTL of 1 left");
+    assert_eq!((world.counters.expired, world.counters.originated), (2, 2));
+}
+
+#[test]
+fn what_no_host_has_the_address_of_is_refused_by_the_first_router() {
+    let mut world = longer_world("");
+    let to = ["192.0.2.77", "2001:db8::77", "224.0.0.251", "ff02::fb", "192.0.2.77"];
+    for (number, to) in to.into_iter().enumerate() {
+        let from = if to.contains(':') { "fd6c:6f6e:6768::1" } else { HOSTS[0] };
+        world.inject(&mut (), us(100_000 * number as u64), HostId(0), 0, &probe(from, to, 64, 17, 0));
+    }
+    // What a kernel finds its neighbours with is no loss.
+    world.inject(&mut (), us(500_000), HostId(0), 0, &probe("fe80::1", "ff02::2", 255, 58, 133));
+    world.advance(&mut (), us(10_000_000));
+    let reports = reports(&world);
+    let kinds: Vec<_> = reports.iter().map(|(from, kind, _)| (&from[..], *kind)).collect();
+    let [v4, v6] = [("10.9.0.2", [3, 0]), ("fd6c:6f6e:6768::2", [1, 0])];
+    assert_eq!(kinds, [v4, v6, v4], "and none of multicast");
+    assert_eq!(world.counters.no_route, 6);
+    let sentences = world.unrouted.sentences();
+    assert!(
+        sentences[0].contains("2 packets were to multicast")
+            && sentences[0].contains("224.0.0.251: 1, ff02::fb: 1")
+    );
+    assert!(
+        sentences[1].contains("3 packets were") && sentences[1].contains("192.0.2.77: 2, 2001:db8::77: 1"),
+        "{sentences:?}"
+    );
+}
+
+#[test]
+fn with_a_way_out_that_has_no_ipv6_the_far_host_refuses_ipv6_and_takes_the_rest() {
+    for v6 in [false, true] {
+        let mut world = longer_world("");
+        world.set_gateway(HostId(1), v6);
+        world.inject(&mut (), us(0), HostId(0), 0, &probe(HOSTS[0], "192.0.2.77", 64, 17, 0));
+        world.inject(&mut (), us(1), HostId(0), 0, &probe("fd6c:6f6e:6768::1", "2001:db8::77", 64, 17, 0));
+        world.advance(&mut (), us(10_000_000));
+        let taken = world.arrivals.iter().filter(|arrival| arrival.host == HostId(1)).count();
+        let kinds: Vec<_> = reports(&world).into_iter().map(|(from, kind, _)| (from, kind)).collect();
+        if v6 {
+            assert_eq!((taken, kinds.len()), (2, 0));
+        } else {
+            assert_eq!((taken, kinds), (1, vec![("fd6c:6f6e:6768::4".to_string(), [1, 0])]));
+            assert!(world.unrouted.sentences()[0].contains("2001:db8::77: 1"));
+        }
+    }
+}
+
+#[test]
+fn routers_answer_pings_and_refuse_the_rest() {
+    let mut world = longer_world("");
+    world.inject(&mut (), us(0), HostId(0), 0, &probe(HOSTS[0], "10.9.0.2", 1, 1, 8));
+    world.inject(&mut (), us(100_000), HostId(0), 0, &probe(HOSTS[0], "10.9.0.2", 64, 17, 0));
+    world.advance(&mut (), us(10_000_000));
+    let kinds: Vec<_> = reports(&world).into_iter().map(|(from, kind, _)| (from, kind)).collect();
+    assert_eq!(kinds, [("10.9.0.2".to_string(), [0, 0]), ("10.9.0.2".to_string(), [3, 3])]);
+    assert_eq!(world.counters.to_routers, 2);
+}
+
+/// Linux: 1000 in a second, and 50 at once.
+#[test]
+fn a_flood_to_nowhere_brings_few_reports() {
+    let mut world = longer_world("");
+    for number in 0..2000 {
+        world.inject(&mut (), us(100 * number), HostId(0), 0, &probe(HOSTS[0], "192.0.2.77", 64, 17, 0));
+    }
+    world.advance(&mut (), us(10_000_000));
+    let sent = reports(&world).len();
+    assert!((200..=260).contains(&sent), "{sent} in 200 ms");
+    assert_eq!(world.counters.no_route, 2000);
+}
 
 proptest! {
     /// The same with each middlebox in turn; TCP flags are among what is changed, so that connections begin and end.
@@ -421,7 +558,8 @@ proptest! {
         // Long after every connection of a split has been given up.
         world.advance(&mut (), us(100_000_000_000));
         let counters = world.counters;
-        let refused = counters.unreadable + counters.no_route + counters.taken;
+        let at_routers = counters.no_route + counters.expired + counters.to_routers;
+        let refused = counters.unreadable + at_routers + counters.taken;
         let made = counters.originated + counters.copied;
         prop_assert_eq!(sent + made, counters.arrived + counters.dropped + refused);
     }
@@ -446,7 +584,8 @@ proptest! {
         world.advance(&mut (), end);
         let dropped: u64 = (0..4).map(|link| world.link(LinkId(link)).stats(end).total_dropped()).sum();
         let counters = world.counters;
-        let refused = counters.unreadable + counters.no_route + counters.taken;
+        let at_routers = counters.no_route + counters.expired + counters.to_routers;
+        let refused = counters.unreadable + at_routers + counters.taken;
         prop_assert_eq!(counters.injected, sent);
         prop_assert_eq!(sent + counters.originated, counters.arrived + dropped + refused);
     }

@@ -507,9 +507,13 @@ impl<F: Freight> Fabric<F> {
         now: Instant,
         link: LinkId,
         next: Next,
-        packet: F::Packet,
+        mut packet: F::Packet,
     ) {
-        match next_hop::<F>(&self.hops, next, &packet) {
+        let hop = next_hop::<F>(&self.hops, next, &packet);
+        if hop != Hop::Arrived {
+            self.freight.pass(&mut packet);
+        }
+        match hop {
             Hop::Arrived => self.arrive(Arrival { packet, at: now, link }),
             Hop::Link(next) | Hop::Ahead(next) | Hop::UntilStop(next) => {
                 self.send(observer, now, next, packet, true);

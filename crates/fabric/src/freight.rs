@@ -17,6 +17,10 @@ pub trait Freight {
     /// The second packet, if it comes out of a link twice ([`Packet::duplicate`]), whose mark is taken away.
     fn copy(&mut self, packet: &mut Self::Packet) -> Option<Self::Packet>;
 
+    /// A packet is at a node between two steps of its way, which it does not reach ahead of time.
+    #[inline]
+    fn pass(&mut self, _packet: &mut Self::Packet) {}
+
     /// A packet is no more.
     fn release(&mut self, packet: Self::Packet);
 

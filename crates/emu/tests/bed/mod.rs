@@ -1,6 +1,8 @@
 //! What tests with real packets have in common: the emulator's program, scenarios in files, waiting.
 #![allow(dead_code)]
 
+pub mod lan;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
