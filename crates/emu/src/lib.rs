@@ -22,6 +22,7 @@ pub mod frame;
 mod freight;
 pub mod icmp;
 pub mod internet;
+mod inventory;
 pub mod kernel;
 pub mod lateness;
 mod line;
