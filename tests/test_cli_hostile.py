@@ -223,6 +223,22 @@ def test_long_traces_and_short_samples_are_made_on_request_only(command, tmp_pat
     assert not (tmp_path / "r").exists()
 
 
+@pytest.mark.parametrize("transport", ["tcp", "quic"])
+def test_the_estimate_of_a_capture_is_near_its_size(command, tmp_path, transport):
+    settings = ["run.duration=10 s", 'link.satellite.delay="10 ms"', 'run.capture=["satellite"]']
+    settings.append(f'flow.download.transport="{transport}"')
+    out = tmp_path / "r"
+    assert command("run", GEO, *(part for one in settings for part in ("--set", one)), "--out", out, "-q").code == 0
+    expected = large.estimate((out / "scenario.toml").read_text())
+    assert 0.5 < expected.captured / (out / "packets.pcapng").stat().st_size < 2
+
+
+def test_an_hour_of_captured_packets_is_made_on_request_only(command, tmp_path):
+    hour = ["--set", "run.duration=1 h", "--set", 'run.capture=["satellite"]', "--set", "flow.download.trace=false"]
+    clear(command("run", GEO, *hour, "--out", tmp_path / "r"), "packets.pcapng 1.98 GB", "run.capture=[]", "--large")
+    assert not (tmp_path / "r").exists()
+
+
 def test_what_one_flow_of_many_writes_is_its_share():
     alone = large.estimate(_resolved())
     shared = large.estimate(

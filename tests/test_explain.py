@@ -278,6 +278,16 @@ def test_a_quic_connection_that_ended_with_an_error_is_explained_by_that(told):
     assert "initial window" not in text
 
 
+def test_only_the_flow_that_ended_is_explained_by_its_end(told):
+    """Of several flows of a group those that ended have the reason, with the number of them in the warning, and the others have theirs."""
+    link = 'rate = "50 Mbit/s"\ndelay = "300 ms"\nqueue = "1000 packets"'
+    # The first fills the queue; the second begins when the run is nearly over.
+    flow = 'transport = "quic"\ncount = 2\nstart = { spaced = "19 s" }'
+    texts = told(link, flow, duration="20 s")
+    assert texts["f[0]"].startswith("The QUIC connection ended early: too many gaps in a stream;")
+    assert "ended early" not in texts["f[1]"]
+
+
 def test_a_link_that_is_full_part_of_the_time_has_both_measures(tmp_path):
     """Its mean utilisation and the bar of limits differ, so the text states what each is."""
     result = longhaul.run(Path(longhaul.__file__).parent / "examples/dumbbell-50-flows.toml", out=tmp_path / "r")

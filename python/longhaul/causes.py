@@ -50,9 +50,12 @@ def find(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, An
 
 def _ended(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
     """A connection that ended with an error: whatever limited it before is not why so little was delivered."""
+    if flow.get("state") != "Closed" or _metric(flow, "completion_time_s"):
+        return None
     for warning in summary.get("warnings") or ():
-        if warning["code"] == "quic_ended" and warning["object"] in (flow.get("name"), flow.get("group")):
-            text = str(warning["message"]).removeprefix(f"{warning['object']}: ")
+        if warning["code"] == "quic_ended" and warning["object"] == flow.get("group"):
+            # The warning begins with the flows that it is about.
+            text = str(warning["message"]).partition(": ")[2]
             return Cause(
                 f"{text[:1].upper()}{text[1:]}.", _BY_LOSS | {"pacing", "receiver_window", "application"}, "ended"
             )

@@ -1,4 +1,5 @@
-"""How many rows `segments.parquet` will have: from the rates of the paths, the sizes of packets, and what the applications send."""
+"""How many rows `segments.parquet` will have, and packets a capture: from the rates of the paths, the sizes of packets, and what the
+applications send."""
 
 from __future__ import annotations
 
@@ -11,6 +12,8 @@ from .units import read_quantity
 
 #: Rows for each data packet: the packet, an acknowledgement of every second one, and SACK blocks. Measured 1.6 to 2.1.
 ROWS_PER_PACKET = 2.0
+#: Packets for each data packet, both ways: itself, and an ACK for every second one.
+PACKETS_PER_DATA = 1.5
 #: Bytes of the headers that a packet has on the link, beside its payload.
 _HEADERS = 40.0
 _MSS = 1460.0
@@ -21,22 +24,36 @@ Hop = tuple[int, bool]
 
 
 def rows(scenario: Table, duration_s: float) -> float:
-    """Rows that the traced flows of a resolved scenario will write in `duration_s`; flows of one link share its rate evenly."""
-    flows = scenario.get("flow", [])
-    if not any(flow.get("trace") for flow in flows):
+    """Rows that the traced flows of a resolved scenario will write in `duration_s`."""
+    if not any(flow.get("trace") for flow in scenario.get("flow", [])):
         return 0.0
+    return sum(packets * ROWS_PER_PACKET for flow, _, packets in _loads(scenario, duration_s) if flow.get("trace"))
+
+
+def captured(scenario: Table, duration_s: float) -> tuple[float, float]:
+    """Packets of TCP, and of QUIC, that captures of links (`run.capture`) will have."""
+    names, found = scenario.get("run", {}).get("capture", []), [0.0, 0.0]
+    if not names:
+        return 0.0, 0.0
+    links = _links(scenario)
+    for flow, path, packets in _loads(scenario, duration_s):
+        taps = sum(links[link].get("name", "bottleneck") in names for link, _ in path)
+        found[flow.get("transport") == "quic"] += taps * packets * PACKETS_PER_DATA
+    return found[0], found[1]
+
+
+def _loads(scenario: Table, duration_s: float) -> Iterator[tuple[Table, list[Hop], float]]:
+    """Each table of flows, its path, and the data packets of its connections in `duration_s`; flows of one link share its rate evenly."""
+    flows = scenario.get("flow", [])
     links = _links(scenario)
     paths = [_path(links, *_ends(flow)) for flow in flows]
     users: Counter[Hop] = Counter()
     for flow, path in zip(flows, paths, strict=True):
         users.update(dict.fromkeys(path, members(flow)))
-    found = 0.0
     for flow, path in zip(flows, paths, strict=True):
-        if flow.get("trace"):
-            shares = [rate / users[hop] for hop in path if (rate := _rate(*_directed(links, hop)))]
-            shares += [rate for rate in [_rate(flow.get("access", {}))] if rate]
-            found += members(flow) * _packets(flow, min(shares, default=0.0), duration_s) * ROWS_PER_PACKET
-    return found
+        shares = [rate / users[hop] for hop in path if (rate := _rate(*_directed(links, hop)))]
+        shares += [rate for rate in [_rate(flow.get("access", {}))] if rate]
+        yield flow, path, members(flow) * _packets(flow, min(shares, default=0.0), duration_s)
 
 
 def members(flow: Table) -> int:

@@ -181,8 +181,8 @@ impl Config {
         range("max_flows", u64::from(self.max_flows), 1, 65_536)?;
         range("max_peers", u64::from(self.max_peers), 1, 65_536)?;
         range("batch", self.batch as u64, 1, 64)?;
-        range("initial_rtt in ns", self.initial_rtt.as_nanos(), 1_000_000, 60_000_000_000)?;
-        range("idle_timeout in ns", self.idle_timeout.as_nanos(), 1_000_000_000, 3_600_000_000_000)?;
+        range("initial_rtt in ns", self.initial_rtt.as_nanos(), 1_000_000, 7_200_000_000_000)?;
+        range("idle_timeout in ns", self.idle_timeout.as_nanos(), 1_000_000_000, 2_592_000_000_000_000)?;
         range("keep_alive in ns", self.keep_alive.as_nanos(), 1_000_000, self.idle_timeout.as_nanos() / 2)?;
         for (what, rate) in [
             ("rates.send in bit/s", self.rates.send),

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use longhaul_hop::{Config, Rates};
-use longhaul_path::{Link, LinkConfig, QueueSpec, Reordering};
+use longhaul_path::{JitterSpec, Link, LinkConfig, QueueSpec, Reordering};
 use longhaul_units::{Duration, Instant, Limit, Probability};
 
 const RTT: Duration = Duration::from_millis(650);
@@ -126,7 +126,7 @@ fn a_queue_of_four_packets_does_not_drive_the_rate_up() {
         let probability = Probability::new(overtaken).unwrap();
         let short = LinkConfig {
             queue: QueueSpec::droptail(Limit::Packets(4)),
-            jitter: Duration::from_millis(3),
+            jitter: Some(JitterSpec::uniform(Duration::from_millis(3))),
             reordering: Some(Reordering { probability, delay: Duration::from_millis(5) }),
             ..link(mbit(29.0), rtt, None)
         };

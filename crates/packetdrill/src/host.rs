@@ -3,9 +3,10 @@
 use crate::call::{Call, Value};
 use crate::options::Settings;
 use crate::packet::{Packet, PacketOptions};
+use longhaul_scenario::BufferSpec;
 use longhaul_segment::{Ecn, Flags, Options, SackBlocks, Segment, SeqNumber, Timestamps};
 use longhaul_tcp::{Connection, Event, Ports, State, reset_for};
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{Duration, Instant, Limit, Size};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Ports mean nothing here: a script has one connection at a time.
@@ -144,6 +145,7 @@ struct Socket {
     state: SocketState,
     blocking: bool,
     send_buffer: Option<i64>,
+    receive_buffer: Option<i64>,
     corked: bool,
     lingers_not: bool,
     wants_backlog: bool,
@@ -175,6 +177,8 @@ pub enum Answer {
 pub struct Host {
     pub now: Instant,
     settings: Settings,
+    /// See [`Options`](crate::options::Options).
+    received_mss: Option<u32>,
     sockets: BTreeMap<i64, Socket>,
     pub peers: Vec<Peer>,
     /// Segments that left and have not been compared.
@@ -184,10 +188,11 @@ pub struct Host {
 }
 
 impl Host {
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: Settings, received_mss: Option<u32>) -> Self {
         Host {
             now: Instant::ZERO,
             settings,
+            received_mss,
             sockets: BTreeMap::new(),
             peers: Vec::new(),
             sent: VecDeque::new(),
@@ -281,7 +286,10 @@ impl Host {
         }
         peer.account(now);
         peer.answered_probes = peer.connection.stats().probes_sent;
-        peer.connection.handle_segment(now, &segment, packet.ecn.unwrap_or(Ecn::NotEct));
+        // What was joined is answered once.
+        for part in in_parts(segment, self.received_mss) {
+            peer.connection.handle_segment(now, &part, packet.ecn.unwrap_or(Ecn::NotEct));
+        }
         self.flush();
         Ok(())
     }
@@ -310,6 +318,7 @@ impl Host {
                 state: SocketState::Fresh,
                 blocking: !call.argument(1).is_some_and(|kind| kind.has_word("SOCK_NONBLOCK")),
                 send_buffer: None,
+                receive_buffer: None,
                 corked: false,
                 lingers_not: false,
                 wants_backlog: false,
@@ -514,6 +523,15 @@ impl Host {
         match name.as_str() {
             "SO_REUSEADDR" | "SO_REUSEPORT" | "IP_TOS" | "IP_MTU_DISCOVER" | "IP_FREEBIND" => {}
             "SO_SNDBUF" => self.socket(fd).send_buffer = value.map(|value| 2 * value),
+            // Half of what is counted is for the window (tcp_win_from_space, as it is at first).
+            "SO_RCVBUF" if connected.is_none() => {
+                let size = value.map(|value| Size::from_bytes(value.max(1152) as u64));
+                let socket = self.socket(fd);
+                socket.settings.tcp.receive_autotuning = None;
+                socket.settings.tcp.receive_buffer =
+                    size.map_or(BufferSpec::Unlimited, |size| BufferSpec::Limited(Limit::Bytes(size)));
+                socket.receive_buffer = value.map(|value| 2 * value.max(1152));
+            }
             "TCP_NODELAY" => {
                 self.socket(fd).settings.tcp.nagle = !on;
                 if let Some(number) = connected {
@@ -559,6 +577,10 @@ impl Host {
                 Some(bytes) => bytes,
                 None => return Answer::Beyond("the size of the send buffer".to_string()),
             },
+            "SO_RCVBUF" => match socket.receive_buffer {
+                Some(bytes) => bytes,
+                None => return Answer::Beyond("the size of the receive buffer".to_string()),
+            },
             "TCP_NODELAY" => i64::from(!socket.settings.tcp.nagle),
             "TCP_CORK" => i64::from(socket.corked),
             "TCP_MAXSEG" => match (connected, socket.settings.clamp) {
@@ -570,6 +592,18 @@ impl Host {
         };
         check(call.argument(3), actual, Answer::Value(0))
     }
+}
+
+/// The segments that an interface has joined to this one.
+fn in_parts(segment: Segment, mss: Option<u32>) -> Vec<Segment> {
+    let Some(mss) = mss.filter(|mss| segment.payload_len > *mss) else { return vec![segment] };
+    let len = segment.payload_len;
+    let part = |offset: u32| {
+        let payload_len = mss.min(len - offset);
+        let flags = if offset + payload_len < len { Flags::ACK } else { segment.flags };
+        Segment { seq: segment.seq + offset, payload_len, flags, ..segment }
+    };
+    (0..len).step_by(mss as usize).map(part).collect()
 }
 
 /// `result`, if the script states this value.
@@ -606,13 +640,14 @@ pub fn beyond(call: &Call) -> Option<String> {
         "socket", "bind", "listen", "accept", "accept4", "connect", "read", "recv", "recvfrom", "readv",
         "recvmsg", "write", "send", "sendto", "writev", "sendmsg", "close", "shutdown", "fcntl", "ioctl",
     ];
-    const OPTIONS: [&str; 12] = [
+    const OPTIONS: [&str; 13] = [
         "SO_REUSEADDR",
         "SO_REUSEPORT",
         "IP_TOS",
         "IP_MTU_DISCOVER",
         "IP_FREEBIND",
         "SO_SNDBUF",
+        "SO_RCVBUF",
         "TCP_NODELAY",
         "TCP_CORK",
         "TCP_MAXSEG",

@@ -21,6 +21,8 @@ pub struct Options {
     pub timestamp_tick: Option<i64>,
     /// A packet of the script is one segment.
     pub strict_segments: bool,
+    /// A longer packet that arrives is several segments of this payload which the interface has joined (receive offload).
+    pub received_mss: Option<u32>,
 }
 
 impl Options {
@@ -34,6 +36,7 @@ impl Options {
             tolerance_share: TOLERANCE_SHARE,
             timestamp_tick: None,
             strict_segments: false,
+            received_mss: None,
         };
         for (_, name, value) in &script.options {
             let usecs = || value.parse::<i64>().map_err(|_| format!("the option --{name}={value}"));
@@ -46,7 +49,7 @@ impl Options {
                 "strict_segments" => options.strict_segments = true,
                 "ip_version" if value == "ipv4" => {}
                 // Addresses and the sizes that they allow.
-                "mss" => return Err(format!("receive offload (--mss={value})")),
+                "mss" => options.received_mss = u32::try_from(usecs()?).ok().filter(|mss| *mss > 0),
                 "mtu" | "local_ip" | "remote_ip" | "gateway_ip" | "netmask_ip" | "bind_port" => {}
                 "send_omit_free" | "non_fatal" | "persistent_tun_dev" | "init_scripts" => {}
                 _ if value.is_empty() => return Err(format!("the option --{name}")),

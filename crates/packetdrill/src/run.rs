@@ -98,7 +98,7 @@ fn prepare(script: &Script, folder: &Path, tolerance_usecs: Option<i64>) -> Resu
     }
     let folder = folder.to_path_buf();
     Ok(Run {
-        host: Host::new(settings),
+        host: Host::new(settings, options.received_mss),
         options,
         machine,
         folder,

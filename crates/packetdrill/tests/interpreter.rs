@@ -162,3 +162,26 @@ fn the_end_of_a_record_ends_a_segment() {
                 +0 > . 1:1001(1000) ack 1\n+0 > P. 1001:1501(500) ack 1\n+0 > P. 1501:2501(1000) ack 1\n";
     assert_eq!(after_open(rest), Verdict::Passed);
 }
+
+/// Three segments that an interface has joined are acknowledged once; three by themselves twice.
+#[test]
+fn segments_that_the_interface_joined_are_answered_once() {
+    let joined = format!("--mss=1000\n{OPEN}+0 < P. 1:3001(3000) ack 1 win 500\n+0 > . 1:1(0) ack 3001\n");
+    assert_eq!(run(&joined), Verdict::Passed);
+    let apart = "+0 < . 1:1001(1000) ack 1 win 500\n+0 > . 1:1(0) ack 1001\n+0 < . 1001:2001(1000) ack 1 win 500\n+0 > . 1:1(0) ack 2001\n";
+    assert_eq!(after_open(apart), Verdict::Passed);
+}
+
+/// A receive buffer of 20,000 bytes is twice that for the kernel, and the window half of it.
+#[test]
+fn a_receive_buffer_is_offered_as_window() {
+    let opened = OPEN.replacen(
+        "+0 bind",
+        "+0 setsockopt(3, SOL_SOCKET, SO_RCVBUF, [20000], 4) = 0\n+0 getsockopt(3, SOL_SOCKET, SO_RCVBUF, [40000], [4]) = 0\n+0 bind",
+        1,
+    );
+    let script = opened.replacen("> S. 0:0(0) ack 1 <...>", "> S. 0:0(0) ack 1 win 20000 <...>", 1);
+    assert_eq!(run(&script), Verdict::Passed);
+    let changed = after_open("+0 setsockopt(4, SOL_SOCKET, SO_RCVBUF, [20000], 4) = 0\n");
+    assert!(matches!(changed, Verdict::OutOfScope(..)), "{changed:?}");
+}

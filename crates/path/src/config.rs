@@ -2,7 +2,7 @@
 
 use crate::schedule::Schedule;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
-use crate::{Change, CorruptionSpec, GrantSettings, LossSpec, Outage, QueueSpec, SerialSpec};
+use crate::{Change, CorruptionSpec, GrantSettings, JitterSpec, LossSpec, Outage, QueueSpec, SerialSpec};
 use longhaul_units::{Duration, Probability, Rate};
 
 /// Some packets take longer and are overtaken.
@@ -31,8 +31,8 @@ pub struct LinkConfig {
     pub changes: Vec<Change>,
     /// Scripted outages.
     pub outages: Vec<Outage>,
-    /// Extra delay, uniform between zero and this; packets keep their order.
-    pub jitter: Duration,
+    /// Extra delay at random.
+    pub jitter: Option<JitterSpec>,
     /// Random overtaking.
     pub reordering: Option<Reordering>,
     /// Probability that a packet arrives twice.
@@ -46,6 +46,11 @@ pub struct LinkConfig {
 }
 
 impl LinkConfig {
+    /// Packets overtake one another.
+    pub fn reorders(&self) -> bool {
+        self.reordering.is_some() || self.jitter.as_ref().is_some_and(|jitter| jitter.overtaking)
+    }
+
     /// Rate, delay and outages over time.
     pub fn schedule(&self) -> Schedule {
         Schedule::new(self.rate, self.delay, &self.changes, &self.outages)

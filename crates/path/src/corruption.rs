@@ -9,7 +9,7 @@
 use crate::loss::{BitErrors, RandomLoss};
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{LossModel, LossPlace, LossSpec, Random};
-use longhaul_units::Probability;
+use longhaul_units::{Instant, Probability};
 
 /// How often packets are damaged: one of the two.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -67,7 +67,7 @@ impl Corruption {
     }
 
     /// Decides on the next packet, of `len` bytes: what chooses the bit that is wrong, if one is.
-    pub fn hit(&mut self, len: u32) -> Option<u64> {
-        self.hits.is_lost(len).then(|| self.places.bits())
+    pub fn hit(&mut self, now: Instant, len: u32) -> Option<u64> {
+        self.hits.is_lost(now, len).then(|| self.places.bits())
     }
 }

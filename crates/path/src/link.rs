@@ -93,14 +93,14 @@ impl<P: Packet + Send + 'static> Link<P> {
         let discipline = config.queue.build(config.rate, seed, name);
         let plain = config.loss.is_none()
             && config.outages.is_empty()
-            && config.jitter.is_zero()
+            && config.jitter.is_none()
             && config.reordering.is_none()
             && config.serial.is_none()
             && config.duplication.get() == 0.0
             && config.corruption.is_none()
             && pace.is_constant();
         let fifo = !matches!(discipline, Discipline::Queue(_))
-            && config.reordering.is_none()
+            && !config.reorders()
             && config.duplication.get() == 0.0;
         Link {
             transmitter: Transmitter::new(
@@ -229,7 +229,7 @@ impl<P: Packet + Send + 'static> Link<P> {
 
     fn offer_to_queue(&mut self, now: Instant, packet: &mut P, coder: &mut impl LineCoder<P>) -> Fate {
         let len = packet.wire_len();
-        if !self.plain && self.rest.before_queue.as_mut().is_some_and(|model| model.is_lost(len)) {
+        if !self.plain && self.rest.before_queue.as_mut().is_some_and(|model| model.is_lost(now, len)) {
             return self.drop_for(DropCause::Loss);
         }
         self.clear_backlog(now);
@@ -397,7 +397,7 @@ impl<P: Packet + Send + 'static> Link<P> {
         let Rest { wire, pace, .. } = &mut *self.rest;
         match wire.cross(&mut pace.schedule, departure, len, coder) {
             Ok(arrival) => {
-                wire.mark(len, packet);
+                wire.mark(departure, len, packet);
                 Fate::Arrives(arrival)
             }
             Err(cause) => self.lose_for(cause, departure),

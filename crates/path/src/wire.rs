@@ -2,6 +2,7 @@
 //! corruption, duplication, propagation, jitter, reordering, in this order.
 
 use crate::corruption::Corruption;
+use crate::jitter::Jitter;
 use crate::loss::{Model, Parameters, RandomLoss};
 use crate::schedule::Schedule;
 use crate::serial::LineCoder;
@@ -13,10 +14,10 @@ pub(crate) struct Wire {
     loss: Option<LossModel>,
     /// The far end detects that a frame was damaged.
     notices_damage: bool,
-    jitter: Duration,
-    reordering: Option<Reordering>,
-    /// For jitter and reordering.
-    random: Option<Random>,
+    jitter: Option<Jitter>,
+    /// Who is overtaken, and by a random stream of its own.
+    reordering: Option<(Reordering, Random)>,
+    /// No packet arrives before this without overtaking another.
     last_arrival: Instant,
     corruption: Option<Corruption>,
     /// Decides which packets arrive twice.
@@ -32,13 +33,14 @@ impl Wire {
         let probability = config.duplication;
         let twice = RandomLoss { probability, place: LossPlace::Wire };
         let stream = || Random::stream(seed, &format!("{name} duplication"));
-        let draws = !config.jitter.is_zero() || config.reordering.is_some();
         Wire {
             loss,
             notices_damage: config.serial.is_some_and(|serial| serial.framing.notices_damage()),
-            jitter: config.jitter,
-            reordering: config.reordering,
-            random: draws.then(|| Random::stream(seed, &format!("{name} jitter"))),
+            jitter: config
+                .jitter
+                .as_ref()
+                .and_then(|spec| Jitter::new(spec, Random::stream(seed, &format!("{name} delay")))),
+            reordering: config.reordering.map(|spec| (spec, Random::stream(seed, &format!("{name} jitter")))),
             last_arrival: Instant::ZERO,
             corruption: config.corruption.map(|spec| Corruption::new(&spec, seed, name)),
             duplication: (probability.get() > 0.0).then(|| twice.start(stream())),
@@ -47,12 +49,12 @@ impl Wire {
         }
     }
 
-    /// What happens to a packet of `len` bytes that is not lost.
-    pub fn mark(&mut self, len: u32, packet: &mut impl Packet) {
-        if let Some(draw) = self.corruption.as_mut().and_then(|corruption| corruption.hit(len)) {
+    /// What happens to a packet of `len` bytes that leaves at `now` and is not lost.
+    pub fn mark(&mut self, now: Instant, len: u32, packet: &mut impl Packet) {
+        if let Some(draw) = self.corruption.as_mut().and_then(|corruption| corruption.hit(now, len)) {
             self.corrupted += u64::from(packet.damage(draw));
         }
-        if self.duplication.as_mut().is_some_and(|model| model.is_lost(len)) {
+        if self.duplication.as_mut().is_some_and(|model| model.is_lost(now, len)) {
             self.duplicated += u64::from(packet.duplicate());
         }
     }
@@ -65,7 +67,7 @@ impl Wire {
         len: u32,
         coder: &mut impl LineCoder<P>,
     ) -> Result<Instant, DropCause> {
-        if self.loss.as_mut().is_some_and(|model| model.is_lost(len)) {
+        if self.loss.as_mut().is_some_and(|model| model.is_lost(departure, len)) {
             coder.lost(self.notices_damage);
             return Err(DropCause::Loss);
         }
@@ -76,23 +78,24 @@ impl Wire {
         if !coder.decode(departure) {
             return Err(DropCause::Unreadable);
         }
-        Ok(self.arrival(departure + schedule.delay_at(departure)))
+        Ok(self.arrival(departure, schedule.delay_at(departure)))
     }
 
-    /// When a packet arrives that takes until `soonest` without jitter.
-    fn arrival(&mut self, soonest: Instant) -> Instant {
-        let mut arrival = soonest;
-        if let Some(random) = self.random.as_mut().filter(|_| !self.jitter.is_zero()) {
-            arrival += Duration::from_nanos(random.up_to(self.jitter.as_nanos()));
-        }
-        // Jitter and a delay that shrinks do not reorder: a wire is first in, first out.
-        arrival = arrival.max(self.last_arrival);
-        if let (Some(reordering), Some(random)) = (self.reordering, &mut self.random) {
+    /// When a packet arrives that leaves at `departure` and takes `delay` without jitter.
+    fn arrival(&mut self, departure: Instant, delay: Duration) -> Instant {
+        let (kept, overtakes) = match &mut self.jitter {
+            None => (Duration::ZERO, Duration::ZERO),
+            Some(jitter @ Jitter::Moving(_)) => (jitter.delay(departure), Duration::ZERO),
+            Some(jitter @ Jitter::Each(_)) => (Duration::ZERO, jitter.delay(departure)),
+        };
+        // A delay that shrinks does not reorder: a wire is first in, first out.
+        let in_order = self.last_arrival.max(departure + delay + kept);
+        if let Some((reordering, random)) = &mut self.reordering {
             if random.uniform() < reordering.probability.get() {
-                return arrival + reordering.delay;
+                return in_order + overtakes + reordering.delay;
             }
         }
-        self.last_arrival = arrival;
-        arrival
+        self.last_arrival = in_order;
+        in_order + overtakes
     }
 }

@@ -56,7 +56,7 @@ fn link(queue: QueueSpec, wire: (u8, u8), seed: u64) -> Link<Numbered> {
         loss: None,
         changes: vec![],
         outages: vec![],
-        jitter: Duration::ZERO,
+        jitter: None,
         reordering: None,
         duplication: percent(wire.0),
         corruption: (wire.1 > 0).then(|| CorruptionSpec::random(percent(wire.1))),

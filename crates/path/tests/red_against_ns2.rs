@@ -176,7 +176,7 @@ fn simulate(spec: &RedSpec, ns2: &Ns2) -> (u64, f64) {
         loss: None,
         changes: vec![],
         outages: vec![],
-        jitter: Duration::ZERO,
+        jitter: None,
         reordering: None,
         duplication: Probability::default(),
         corruption: None,

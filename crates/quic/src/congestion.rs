@@ -82,6 +82,12 @@ pub(crate) struct Core {
     holds_tokens: bool,
     /// The gate is open: a datagram may leave.
     open: bool,
+    /// Bytes sent in 0-RTT packets.
+    pub early: u64,
+    /// Initial packets are in flight no more.
+    handshake_began: bool,
+    /// The next datagram leaves whatever is in flight: see [`Core::let_finished_pass`].
+    passes_window: bool,
     /// quinn-proto had something to send and found the gate closed.
     pub asked: bool,
     mtu: u64,
@@ -133,6 +139,9 @@ impl Core {
             resumes: true,
             holds_tokens,
             open: true,
+            early: 0,
+            handshake_began: false,
+            passes_window: false,
             asked: false,
             mtu: u64::from(mtu),
             next_departure: Instant::ZERO,
@@ -230,12 +239,29 @@ impl Core {
         }
     }
 
+    /// A client sends its first Handshake packet and discards its Initial keys: what is not acknowledged of Initial packets is in flight
+    /// no more (RFC 9001 section 4.9.1, RFC 9002 section 6.4). quinn-proto reports its count with the next ACK only, a round trip later,
+    /// and the Initial packets that probes have sent again would take the window until then.
+    pub fn initial_packets_are_discarded(&mut self) {
+        if !std::mem::replace(&mut self.handshake_began, true) {
+            self.measured.in_flight = self.measured.in_flight.min(self.early);
+        }
+    }
+
+    /// The next datagram leaves whatever is in flight: it has the client's Finished, without which the server can read nothing that
+    /// follows, and so acknowledge nothing. quinn-proto sends its MTU probes past the window. With a window of two datagrams, one in
+    /// flight and a probe, a Finished that waits for room would wait for ever. The rate still holds.
+    pub fn let_finished_pass(&mut self) {
+        self.passes_window = true;
+    }
+
     /// Whether a full datagram may leave now; sets the gate accordingly.
     pub fn hold(&mut self, now: Instant) -> Hold {
         self.asked = false;
         self.open = true;
         let Decider::Ours(policy) = &mut self.decider else { return Hold::None };
-        let hold = if self.measured.in_flight + self.mtu > policy.window().max(self.mtu) {
+        let full = self.measured.in_flight + self.mtu > policy.window().max(self.mtu);
+        let hold = if full && !self.passes_window {
             Hold::Window
         } else {
             let release = if self.holds_tokens {
@@ -263,6 +289,7 @@ impl Core {
 
     /// A datagram left that counts as in flight.
     pub fn sent(&mut self, now: Instant, bytes: u64, repeated: bool) {
+        self.passes_window = false;
         if self.measured.in_flight == 0 {
             self.first_sent_at = now;
             self.delivered_at = now;
@@ -522,6 +549,7 @@ impl Controller for Adapter {
     fn window(&self) -> u64 {
         let mut core = self.0.lock();
         match &core.decider {
+            Decider::Quinn(_) if core.passes_window => u64::MAX / 2,
             Decider::Quinn(controller) => controller.window(),
             // Halved, since quinn-proto adds to what it compares with.
             Decider::Ours(_) if core.open => u64::MAX / 2,

@@ -168,8 +168,14 @@ impl Connection {
         };
         let content = self.content(now, &bytes, settings);
         self.count(&content);
+        if content.handshake && self.inner.side().is_client() {
+            self.shared.lock().initial_packets_are_discarded();
+        }
         if content.in_flight {
             self.shared.lock().sent(now, bytes.len() as u64, content.repeated_bytes > 0);
+        }
+        if content.early {
+            self.shared.lock().early += bytes.len() as u64;
         }
         let ecn = if transmit.ecn.is_some() && settings.ecn { Ecn::Ect0 } else { Ecn::NotEct };
         Some(Datagram { to: transmit.destination, ecn, bytes, content })
@@ -365,7 +371,12 @@ impl Connection {
         match event {
             quinn_proto::Event::Connected => {
                 self.connected = true;
-                self.shared.lock().established(now);
+                let mut core = self.shared.lock();
+                core.established(now);
+                if self.inner.side().is_client() {
+                    core.let_finished_pass();
+                }
+                drop(core);
                 tell(Event::Connected);
             }
             quinn_proto::Event::ConnectionLost { reason } => {

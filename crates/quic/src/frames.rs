@@ -15,6 +15,10 @@ pub struct Content {
     pub stream: Option<(u64, u64)>,
     /// It is a 1-RTT packet (short header).
     pub one_rtt: bool,
+    /// There is a Handshake packet in it.
+    pub handshake: bool,
+    /// There is a 0-RTT packet in it.
+    pub early: bool,
     /// Its packet number as far as it is written, of the last packet in the datagram; 1-RTT packets only.
     pub packet_number: u32,
 }
@@ -35,6 +39,8 @@ pub(crate) fn read_seen(
     let mut handshake = Content::default();
     read_frames(frames, &mut handshake, &mut |_, _, _| {});
     content.in_flight |= handshake.in_flight;
+    content.handshake |= packet.kind == Kind::Handshake;
+    content.early |= packet.kind == Kind::ZeroRtt;
 }
 
 /// The packet number of a 1-RTT packet that is not encrypted, by the largest so far (RFC 9000 appendix A.3).
@@ -67,6 +73,8 @@ pub(crate) fn read(datagram: &[u8], cid_length: usize, mut stream: impl FnMut(u6
         if first & 0x80 != 0 {
             let Some((packet, after)) = long_packet(rest) else { break };
             content.in_flight |= packet;
+            content.handshake |= Kind::of(first) == Kind::Handshake;
+            content.early |= Kind::of(first) == Kind::ZeroRtt;
             rest = after;
             continue;
         }

@@ -21,7 +21,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// From the first byte of a header.
-    fn of(first: u8) -> Self {
+    pub fn of(first: u8) -> Self {
         match (first & 0x80, first >> 4 & 3) {
             (0, _) => Kind::OneRtt,
             (_, 0) => Kind::Initial,

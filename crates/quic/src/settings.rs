@@ -195,7 +195,7 @@ impl Settings {
         range("the packet threshold", u64::from(self.packet_threshold), (3, 1 << 20))?;
         range("the length of a connection ID", u64::from(self.cid_length), (0, 20))?;
         range("the pacing burst", u64::from(self.pacing_burst), (1, 1 << 20))?;
-        range("the initial RTT in ns", self.initial_rtt.as_nanos(), (1_000_000, 60_000_000_000))?;
+        range("the initial RTT in ns", self.initial_rtt.as_nanos(), (1_000_000, 7_200_000_000_000))?;
         if let Some(frequency) = self.ack_frequency {
             range("the ACK threshold", u64::from(frequency.threshold), (0, 1 << 30))?;
             let delay = frequency.max_delay.map_or(1_000_000, Duration::as_nanos);

@@ -99,7 +99,8 @@ metrics! {
          5 - 4 ln(t / 0.165 s) / ln(15 s / 0.165 s), t the page's time, at least 1 and at most 5 (ITU-T G.1030 Annex A, one page, for people who \
          expect 15 s at most). Video: 3.5 exp(-(0.15 L + 0.19) N) + 1.5, N the stalls in 30 s of film, L their mean length in s (T. Hossfeld \
          et al., Quantification of YouTube QoE via crowdsourcing, 2011). Calls (cbr with `voice`): the E-model with G.711 and concealment of losses \
-         (ITU-T G.107, G.113 Appendix I; its delay as in Cole and Rosenbluth 2001), for the best fixed playout delay. Of a group: the mean of \
+         (ITU-T G.107, G.113 Appendix I; its delay as in Cole and Rosenbluth 2001), for the best fixed playout delay; a call begins with its \
+         connection. Of a group: the mean of \
          its pages, films or calls.";
     STALLS: "stalls", "", "Stalls",
         "Video: times that the film stood still while measured since the next frame had not come; one that lasts until the end is included. \

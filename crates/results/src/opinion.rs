@@ -9,8 +9,8 @@ const PAGE_MAX_S: f64 = 15.0;
 const FILM_S: f64 = 30.0;
 /// Robustness of G.711 with concealment to losses at random (ITU-T G.113 Appendix I), in percent.
 const BPL: f64 = 25.1;
-/// Delays tried for a call's playout buffer: so many shares of its messages come in time.
-const SHARES: u64 = 200;
+/// Of a call's messages, the most that a playout delay is tried for which lets them come too late.
+const MOST_LATE: f64 = 0.25;
 
 /// Of a page that took so many seconds (ITU-T G.1030 Annex A): logarithmic from instantaneous to given up.
 pub(crate) fn of_page(seconds: f64) -> f64 {
@@ -47,11 +47,15 @@ pub(crate) struct Call {
 /// Of a call: the best over all playout delays; `None` if no message came.
 pub(crate) fn of_call(hearing: &Hearing) -> Option<Call> {
     let spoken = hearing.message.as_secs_f64();
-    let choices = (SHARES * 3 / 4..=SHARES).filter_map(|number| {
-        let share = number as f64 / SHARES as f64;
-        let delay_s = spoken + hearing.delays.quantile(share)?.as_secs_f64();
-        let late = 1.0 - share;
-        Some(Call { mos: mos_of_rating(rating(delay_s * 1e3, late * 100.0)), delay_s, late })
+    let count = hearing.delays.count();
+    let mut late = count;
+    let choices = hearing.delays.values().filter_map(|(delay, messages)| {
+        late -= messages;
+        // The last one is known exactly.
+        let delay = if late == 0 { hearing.delays.max()? } else { delay };
+        let (delay_s, late) = (spoken + delay.as_secs_f64(), late as f64 / count as f64);
+        let call = Call { mos: mos_of_rating(rating(delay_s * 1e3, late * 100.0)), delay_s, late };
+        (late <= MOST_LATE).then_some(call)
     });
     choices.max_by(|a, b| a.mos.total_cmp(&b.mos))
 }
@@ -115,6 +119,15 @@ mod tests {
         close(mos_of_rating(-3.0), 1.0);
         // 1 % of loss: 95 / 26.1 = 3.64.
         close(rating(0.0, 1.0), 93.2 - 3.640);
+    }
+
+    /// All messages take 380.2 ms: 400.2 ms from mouth to ear are R = 93.2 - 9.605 - 24.519 = 59.08, MOS 3.052.
+    #[test]
+    fn a_delay_that_is_always_the_same_is_taken_exactly() {
+        let mut delays = Histogram::default();
+        (0..3000).for_each(|_| delays.record(Duration::from_micros(380_200)));
+        let call = of_call(&Hearing { delays, message: Duration::from_millis(20) }).unwrap();
+        assert!((call.mos - 3.052).abs() < 5e-4 && (call.delay_s - 0.4002).abs() < 1e-9, "{call:?}");
     }
 
     #[test]

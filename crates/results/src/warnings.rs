@@ -9,6 +9,9 @@ use longhaul_scenario::middlebox::OnQuic;
 use longhaul_scenario::{CarrierSpec, MiddleboxInstance, MiddleboxSpec, ShareSpec};
 use longhaul_units::{DeclaredId, FlowId, GroupId, IdVec, Limit, LinkId, MiddleboxId, ids};
 
+mod handshake;
+mod probe_rtt;
+
 /// A limit is worth a warning when it held the flow for so much of its time.
 const NOTICEABLE: f64 = 0.05;
 /// A measured rate this many times off its formula is far from it.
@@ -83,10 +86,20 @@ pub(crate) fn collect(
         warn("start_failed", having(&|flow| context.facts(flow.id).failed_starts > 0), &|_| {
             "the connection never opened: a probe was lost, or measured too low a rate".to_string()
         });
-        let gave_up =
-            |flow: &FlowSummary| gave_up(context, flow) && context.facts(flow.id).failed_starts == 0;
+        let no_handshake = |flow: &FlowSummary| handshake::impossible(context, flow);
+        warn("handshake", having(&|flow| no_handshake(flow).is_some()), &|flow| {
+            no_handshake(flow).unwrap_or_default()
+        });
+        let gave_up = |flow: &FlowSummary| {
+            let otherwise = context.facts(flow.id).failed_starts > 0 || no_handshake(flow).is_some();
+            gave_up(context, flow) && !otherwise
+        };
         warn("gave_up", having(&gave_up), &|_| {
             "the connection was given up after too many retransmissions without an answer".to_string()
+        });
+        let probes = |flow: &FlowSummary| probe_rtt::takes_all_time(context, flow);
+        warn("probe_rtt", having(&|flow| is_ours(flow) && probes(flow).is_some()), &|flow| {
+            probes(flow).unwrap_or_default()
         });
         warn("not_finished", having(&|flow| not_finished(context, flow)), &|_| {
             "the transfer did not finish before the end of the run".to_string()

@@ -123,7 +123,7 @@ pub struct CarefulResumeSpec {
     #[schemars(extend("x-minimum" = "1 B", "x-maximum" = "4 GB"))]
     pub window: Size,
     /// Its smallest RTT. A path whose RTT is below half of it, or ten times it or more, is taken for another one.
-    #[schemars(extend("x-minimum" = "1 ms", "x-maximum" = "60 s"))]
+    #[schemars(extend("x-minimum" = "1 ms", "x-maximum" = "2 h"))]
     pub rtt: Duration,
 }
 
@@ -191,7 +191,7 @@ pub struct QuicSpec {
     pub pacing_burst: u32,
     /// Round trip that is assumed before one is measured: the first probe leaves after three of them
     /// (RFC 9002 section 6.2.2).
-    #[schemars(extend("x-minimum" = "1 ms", "x-maximum" = "60 s"))]
+    #[schemars(extend("x-minimum" = "1 ms", "x-maximum" = "2 h"))]
     pub initial_rtt: Duration,
     /// Bytes that may arrive on a stream before they are read; packets are of one `mtu`. quinn's default is 1.25 MB.
     pub stream_window: BufferSpec,

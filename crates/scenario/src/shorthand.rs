@@ -1,9 +1,10 @@
 //! Settings that have a short form: `queue = "1000 packets"` is a DropTail queue, `loss = "1 %"` a random loss,
 //! `corruption = "1 %"` damage to each packet with this probability, `congestion = "cubic"` one without settings of its own.
-
+//! `corruption = "1 %"` damage to each packet with this probability, `congestion = "cubic"` one without settings of its own,
+//! `jitter = "30 ms"` a uniform one that keeps the order.
 use longhaul_path::loss::RandomLoss;
-use longhaul_path::{CorruptionSpec, LossPlace, LossSpec, QueueSpec};
-use longhaul_units::{Limit, Probability};
+use longhaul_path::{CorruptionSpec, JitterSpec, LossPlace, LossSpec, QueueSpec};
+use longhaul_units::{Duration, Limit, Probability};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor, value::MapAccessDeserializer};
 use std::fmt;
@@ -98,6 +99,24 @@ pub(crate) fn corruption<'de, D: Deserializer<'de>>(
     deserializer.deserialize_any(Corruption).map(Some)
 }
 
+/// Reads a jitter, or the largest extra delay of a uniform one.
+pub(crate) fn jitter<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<JitterSpec>, D::Error> {
+    struct Jitter;
+    impl<'de> Visitor<'de> for Jitter {
+        type Value = JitterSpec;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a duration, as in \"30 ms\", or a table, as in { distribution = \"30 ms\", overtaking = true }")
+        }
+        fn visit_str<E: Error>(self, text: &str) -> Result<JitterSpec, E> {
+            text.parse().map(JitterSpec::uniform).map_err(E::custom)
+        }
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<JitterSpec, A::Error> {
+            JitterSpec::deserialize(MapAccessDeserializer::new(map))
+        }
+    }
+    deserializer.deserialize_any(Jitter).map(Some)
+}
+
 /// The short form of the setting `key` as the table that it stands for, so that an override may go into it.
 pub(crate) fn written_out(key: &str, value: &Value) -> Option<Table> {
     let spec = match key {
@@ -107,6 +126,7 @@ pub(crate) fn written_out(key: &str, value: &Value) -> Option<Table> {
         "congestion" | "slow_start" | "pacing" => {
             Table::from_iter([("kind".to_string(), value.as_str()?.into())])
         }
+        "jitter" => Table::try_from(jitter(value.clone()).ok()??).ok()?,
         _ => return None,
     };
     Some(spec)
@@ -134,5 +154,12 @@ pub(crate) fn corruption_schema(generator: &mut schemars::SchemaGenerator) -> sc
             generator.subschema_for::<Probability>(),
             { "type": "null" },
         ],
+    })
+}
+
+/// Schema of a jitter and of its short form.
+pub(crate) fn jitter_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({
+        "anyOf": [generator.subschema_for::<JitterSpec>(), generator.subschema_for::<Duration>(), { "type": "null" }],
     })
 }

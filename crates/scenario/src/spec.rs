@@ -2,7 +2,8 @@
 
 use crate::{FlowSpec, MiddleboxSpec};
 use longhaul_path::{
-    Change, CorruptionSpec, GrantSettings, LinkConfig, LossSpec, Outage, QueueSpec, Reordering, SerialSpec,
+    Change, CorruptionSpec, GrantSettings, JitterSpec, LinkConfig, LossSpec, Outage, QueueSpec, Reordering,
+    SerialSpec,
 };
 use longhaul_units::{Duration, GroupId, Id, Limit, MiddleboxId, Probability, Rate};
 use schemars::JsonSchema;
@@ -150,9 +151,10 @@ macro_rules! with_link_settings {
             #[serde(deserialize_with = "crate::shorthand::loss")]
             #[schemars(schema_with = "crate::shorthand::loss_schema")]
             loss: LossSpec,
-            /// Extra delay, uniform between zero and this; packets keep their order.
-            #[schemars(extend("x-maximum" = "1 h"))]
-            jitter: Duration,
+            /// Extra delay at random; a duration alone: uniform between zero and this, with packets in order.
+            #[serde(deserialize_with = "crate::shorthand::jitter")]
+            #[schemars(schema_with = "crate::shorthand::jitter_schema")]
+            jitter: JitterSpec,
             /// Random overtaking.
             reordering: Reordering,
             /// Probability that a packet arrives twice: the copy follows directly. It takes no capacity of this link.
@@ -248,7 +250,7 @@ impl DirectionSpec {
             loss: self.loss,
             changes: self.serial.map_or(changes.clone(), |serial| serial.data_changes(&changes)),
             outages: self.outages.clone().unwrap_or_default(),
-            jitter: self.jitter.unwrap_or_default(),
+            jitter: self.jitter.clone(),
             reordering: self.reordering,
             duplication: self.duplication.unwrap_or_default(),
             corruption: self.corruption,

@@ -477,6 +477,8 @@ pub struct TcpSpec {
     /// Give up after so many retransmissions of one segment.
     #[schemars(range(min = 1))]
     pub max_retransmissions: u32,
+    /// Give up after so many retransmissions of a SYN (Linux: `tcp_syn_retries`).
+    pub max_syn_retransmissions: u32,
     /// Give up when data stays unacknowledged for longer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_timeout: Option<Duration>,
@@ -548,6 +550,7 @@ impl Default for TcpSpec {
             pacing_burst: config.pacing_burst,
             max_pacing_rate: config.max_pacing_rate,
             max_retransmissions: config.max_retransmissions,
+            max_syn_retransmissions: config.max_syn_retransmissions,
             user_timeout: config.user_timeout,
             keepalive: None,
             time_wait: config.time_wait,
@@ -614,6 +617,7 @@ impl TcpSpec {
                 RttSampling::EveryAck
             },
             max_retransmissions: self.max_retransmissions,
+            max_syn_retransmissions: self.max_syn_retransmissions,
             user_timeout: self.user_timeout,
             keepalive: self.keepalive.map(|k| Keepalive {
                 idle: k.idle,

@@ -97,6 +97,8 @@ changes! {
     /// Give up after so many retransmissions of one segment.
     #[schemars(range(min = 1))]
     max_retransmissions: u32,
+    /// Give up after so many retransmissions of a SYN.
+    max_syn_retransmissions: u32,
     /// Retransmission timer.
     rto: RtoSpec,
 }

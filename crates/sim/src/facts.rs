@@ -9,7 +9,7 @@ use longhaul_results::{
 };
 use longhaul_tcp::State;
 use longhaul_traffic::Side;
-use longhaul_units::{ConnectionId, DeclaredId, EndpointId, FlowId};
+use longhaul_units::{ConnectionId, DeclaredId, EndpointId, FlowId, GroupId};
 
 /// The facts of a run that has come to its end.
 pub(crate) fn collect<'a>(world: &mut World<'a>) -> RunFacts<'a> {
@@ -85,24 +85,28 @@ fn quic_warnings(world: &World<'_>) -> Vec<Warning> {
             }
         }
     }
-    for flow in world.apps.ids() {
-        let failure = world
-            .quic
-            .of(flow)
-            .and_then(|(quic, place)| quic.failure(place))
-            .filter(|_| unfinished(world, flow));
-        let Some(reason) = failure else { continue };
-        let instance = &world.network.flows[flow];
-        let group = &world.scenario.group(instance.group).name;
-        if warnings.iter().any(|warning| warning.code == "quic_ended" && warning.object == *group) {
-            continue;
+    let failures = world.apps.ids().filter_map(|flow| {
+        let (quic, place) = world.quic.of(flow).filter(|_| unfinished(world, flow))?;
+        Some((flow, quic.failure(place)?))
+    });
+    // Of one group, those that ended for one reason share a warning.
+    let mut ended: Vec<(GroupId, &str, Vec<FlowId>)> = vec![];
+    for (flow, reason) in failures {
+        let group = world.network.flows[flow].group;
+        match ended.iter_mut().find(|(of, why, _)| (*of, *why) == (group, reason)) {
+            Some((.., flows)) => flows.push(flow),
+            None => ended.push((group, reason, vec![flow])),
         }
-        warnings.push(Warning {
-            code: "quic_ended",
-            object: group.clone(),
-            message: format!("{}: the QUIC connection ended early: {}", instance.name, explained(reason)),
-        });
     }
+    warnings.extend(ended.into_iter().map(|(group, reason, flows)| {
+        let (spec, first) = (world.scenario.group(group), &world.network.flows[flows[0]].name);
+        let who = match flows.len() {
+            1 => first.clone(),
+            n => format!("{n} of {} flows of {}, for instance {first}", spec.count, spec.name),
+        };
+        let message = format!("{who}: the QUIC connection ended early: {}", explained(reason));
+        Warning { code: "quic_ended", object: spec.name.clone(), message }
+    }));
     warnings
 }
 

@@ -306,6 +306,10 @@ impl Receiver {
                 self.on_duplicate(start, self.next.min(payload_end), stats);
             }
             self.fill_gap(taken, payload_end, stats);
+            if self.parts.fin.is_some_and(|fin| self.next > fin) {
+                // The stream is complete, and so is the report (Linux: tcp_fin).
+                self.parts.duplicate = None;
+            }
         } else if start < taken {
             if start - self.next >= self.parts.limit {
                 stats.not_reassembled_bytes += payload_end.saturating_sub(start);

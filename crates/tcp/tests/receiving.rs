@@ -262,3 +262,15 @@ fn data_that_carries_sack_blocks_is_shorter_by_them() {
     assert_eq!(answer.options.sack.as_slice().len(), 4);
     assert_eq!(answer.payload_len, MSS - 4 - 4 * 8);
 }
+
+/// A FIN that brings nothing new but itself draws no D-SACK, as in Linux, whose `tcp_fin` forgets what there is to report.
+#[test]
+fn a_fin_with_old_payload_draws_no_dsack() {
+    let mut b = receiver_at(3000);
+    assert_eq!(arrives(&mut b, 3000, 3500), (3500, vec![]));
+    let mut last = data(3000, 3500);
+    last.flags |= longhaul_segment::Flags::FIN;
+    b.handle_segment(at_ms(2), &last, Ecn::NotEct);
+    let answer = b.poll_transmit(at_ms(2)).expect("an immediate ACK").segment;
+    assert_eq!((answer.ack.0, answer.options.sack.len()), (3501, 0));
+}

@@ -29,7 +29,7 @@ pub struct Viewing {
 #[derive(Clone, Debug)]
 pub struct Hearing {
     /// From the writing of each message to its delivery. One that is still on its way counts with the time so far, if that is
-    /// above the mean.
+    /// above the mean. The call begins with its connection: messages written before do not count.
     pub delays: Histogram,
     /// What a message takes to be spoken.
     pub message: Duration,
@@ -147,23 +147,30 @@ impl Player {
 pub(crate) struct Listener {
     delays: Histogram,
     message: Duration,
-    /// When the messages on their way were written.
-    underway: VecDeque<Instant>,
+    /// The connection stands.
+    begun: bool,
+    /// When the messages on their way were written, those of the call.
+    underway: VecDeque<Option<Instant>>,
 }
 
 impl Listener {
     pub fn new(message: Duration) -> Self {
-        Listener { delays: Histogram::default(), message, underway: VecDeque::new() }
+        Listener { delays: Histogram::default(), message, begun: false, underway: VecDeque::new() }
+    }
+
+    /// The connection stands, and the call begins.
+    pub fn call_begins(&mut self) {
+        self.begun = true;
     }
 
     /// A message was written.
     pub fn message_written(&mut self, now: Instant) {
-        self.underway.push_back(now);
+        self.underway.push_back(self.begun.then_some(now));
     }
 
     /// The next message is there.
     pub fn message_arrived(&mut self, now: Instant) {
-        if let Some(written) = self.underway.pop_front() {
+        if let Some(written) = self.underway.pop_front().flatten() {
             self.delays.record(now - written);
         }
     }
@@ -177,7 +184,7 @@ impl Listener {
     pub fn hearing(&self, now: Instant) -> Hearing {
         let mut delays = self.delays.clone();
         let mean = delays.mean().unwrap_or(Duration::ZERO);
-        let so_far = self.underway.iter().map(|written| now.since((*written).min(now)));
+        let so_far = self.underway.iter().flatten().map(|written| now.since((*written).min(now)));
         so_far.filter(|time| *time > mean).for_each(|time| delays.record(time));
         Hearing { delays, message: self.message }
     }
@@ -254,6 +261,10 @@ mod tests {
     #[test]
     fn messages_on_their_way_count_once_they_are_late() {
         let mut listener = Listener::new(Duration::from_millis(20));
+        // Written during the handshake, and a second late for that.
+        listener.message_written(at(0));
+        listener.call_begins();
+        listener.message_arrived(at(1000));
         for number in 0..10 {
             listener.message_written(at(20 * number));
             listener.message_arrived(at(20 * number + 50));

@@ -174,6 +174,14 @@ class Diagnosis:
             "messages are smaller than a segment, and each waits for the ACK of those before (Nagle's algorithm)",
             "it has no messages that are smaller than a segment",
         )
+        failed = [warning for warning in self.summary.get("warnings") or () if warning["code"] == "handshake"]
+        failed = [warning for warning in failed if warning["object"] in self.groups]
+        self._put(
+            "handshake",
+            bool(failed),
+            str(failed[0]["message"]).partition(": ")[2] if failed else "",
+            "handshakes succeed",
+        )
         small = self.mss < 1200
         text = f"the MSS is {counted(self.mss, 'byte')}"
         self._put("small segments", small, text, text)

@@ -96,6 +96,33 @@ def timeouts(found: Diagnosis) -> Iterator[Remedy]:
     yield dialled("least timeout", _most(least, 200), 200, "ms", at_least)
 
 
+def patience(found: Diagnosis) -> Iterator[Remedy]:
+    """What a handshake needs whose answer takes longer than clients wait: timers of the path's size, or more retransmissions of SYNs."""
+    seconds = math.ceil(found.rtt)
+    first, longest = 3 * seconds // 2 + 1, 4 * seconds
+    initial = {name: _in_ms((tcp.get("rto") or {}).get("initial")) for name, tcp in _tcp(found).items()}
+    short = _below(initial, 1000 * first)
+    yield remedy(
+        "timers of the path's size",
+        "handshake",
+        "sender and receiver",
+        each(found, "tcp.rto.initial", f"{first} s", short) | each(found, "tcp.rto.max", f"{longest} s", short),
+        {"handshake"},
+        "# Linux has no first timeout of more than 1 s; a proxy in front of the long hop can have one",
+    )
+    # Doubling from 1 s until 120 s, then one each 120 s.
+    retries = 7 + math.ceil(max(0, seconds - 127) / 120)
+    now = {name: int(tcp.get("max_syn_retransmissions", 6)) for name, tcp in _tcp(found).items()}
+    yield remedy(
+        f"{retries} retransmissions of a SYN",
+        "handshake",
+        "sender and receiver",
+        each(found, "tcp.max_syn_retransmissions", retries, _below(now, retries)),
+        {"handshake"},
+        f"sysctl -w net.ipv4.tcp_syn_retries={retries} net.ipv4.tcp_synack_retries={retries}",
+    )
+
+
 def duplicate_thresholds(found: Diagnosis) -> Iterator[Remedy]:
     """Duplicate ACKs that a reordered packet causes are no loss: so many packets come before it as pass in its delay."""
     now = {name: int(tcp["duplicate_threshold"]) for name, tcp in _tcp(found).items() if "duplicate_threshold" in tcp}

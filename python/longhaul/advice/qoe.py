@@ -45,6 +45,8 @@ class Experience:
     values: Mapping[str, float]
     #: Transfers that were not finished, and all of them.
     unfinished: tuple[int, int] = (0, 0)
+    #: No transfer has delivered anything: its time is a number for the score alone.
+    never: bool = False
 
     @property
     def first(self) -> str:
@@ -65,6 +67,8 @@ class Experience:
     def text(self, metric: str | None = None) -> str:
         """One of its metrics with its unit, as in "3.2 s"."""
         name = metric or self.first
+        if self.never:
+            return "never"
         return quantity(self.values[name], unit_of(name), 3)
 
     def word(self, metric: str | None = None) -> str:
@@ -83,7 +87,7 @@ def mean(several: Sequence[Experience]) -> Experience:
     names = [name for name in first.values if all(name in one.values for one in several)]
     logs = {name: math.fsum(math.log(one.values[name]) for one in several) / len(several) for name in names}
     return Experience(
-        first.group, first.kind, {name: math.exp(value) for name, value in logs.items()}, first.unfinished
+        first.group, first.kind, {name: math.exp(value) for name, value in logs.items()}, first.unfinished, first.never
     )
 
 
@@ -132,15 +136,17 @@ def _transfers(
     for flow in flows:
         if float(flow["start_s"]) < end:
             parts.setdefault(_whole(flow), []).append(flow)
-    times, missing = [], 0
+    times, missing, came = [], 0, 0.0
     for streams in parts.values():
         done = [flow["metrics"].get("completion_time_s") for flow in streams]
         if all(value is not None for value in done):
             times.append(max(float(value) for value in done))
+            came += 1.0
             continue
         missing += 1
         begin = min(float(flow["start_s"]) for flow in streams)
         delivered = sum(float(flow["metrics"].get("delivered_bytes") or 0.0) for flow in streams)
+        came += delivered
         rate = max(delivered, float(streams[0]["mss_bytes"])) / (end - max(begin, warmup))
         times.append(max(end - begin, size / rate) if size else _NEVER * (end - begin))
     if not times:
@@ -152,7 +158,7 @@ def _transfers(
     }
     if len(times) == 1:
         del values["completion_time_p95_s"]
-    return Experience(name, "transfers", values, (missing, len(times)))
+    return Experience(name, "transfers", values, (missing, len(times)), not came)
 
 
 def _streams(name: str, flows: list[dict[str, Any]], summary: Mapping[str, Any]) -> Experience | None:

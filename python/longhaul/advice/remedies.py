@@ -16,6 +16,7 @@ from .numbers import (
     fewer_acks,
     initial_windows,
     parallel_streams,
+    patience,
     queue_lengths,
     return_queue,
     short,
@@ -113,6 +114,7 @@ def _sending(found: Diagnosis) -> Iterator[Remedy]:
             "tc qdisc replace dev DEVICE root fq",
         )
     yield from parallel_streams(found)
+    yield from patience(found)
     for size in (1460, 536):
         aims = {"small segments"} if size > found.mss else {"too many flows"}
         if size != found.mss:
@@ -239,6 +241,7 @@ _QUICS: tuple[tuple[str, dict[str, Any], frozenset[str]], ...] = (
                 "overshoot",
                 "receiver's window",
                 "no window scaling",
+                "handshake",
                 "a connection for each object",
                 "timeouts",
                 "reordering",
@@ -260,6 +263,8 @@ def _quic(found: Diagnosis) -> Iterator[Remedy]:
     if found.rtt > 1.0:
         # Else handshake packets are sent twice (RFC 9002 section 6.2.2).
         path["initial_rtt"] = f"{math.ceil(1000 * found.rtt)} ms"
+    if found.rtt > 10.0:
+        path["idle_timeout"] = f"{math.ceil(10 * found.rtt)} s"
     boxes = [str(box.get("name") or box["kind"]) for box in found.content.get("middlebox", ())]
     cost = "both applications have to use QUIC over UDP"
     if boxes:

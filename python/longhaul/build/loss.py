@@ -71,3 +71,31 @@ def gilbert_elliott(
             "place": place,
         }
     )
+
+
+def gilbert_elliott_time(
+    *,
+    good: str,
+    bad: str,
+    loss_in_bad: float | str | None = None,
+    loss_in_good: float | str | None = None,
+    place: Literal["before_queue", "wire"] | None = None,
+) -> Section:
+    """Two states, good and bad, each for a random time.
+
+    * `good`: Mean time in the good state.
+    * `bad`: Mean time in the bad state.
+    * `loss_in_bad`: Probability of losing a packet in the bad state (1 - h).
+    * `loss_in_good`: Probability of losing a packet in the good state (1 - k).
+    * `place`: Where on the link.
+    """
+    return given(
+        {
+            "kind": "gilbert_elliott_time",
+            "good": good,
+            "bad": bad,
+            "loss_in_bad": loss_in_bad,
+            "loss_in_good": loss_in_good,
+            "place": place,
+        }
+    )

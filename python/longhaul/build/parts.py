@@ -56,6 +56,7 @@ def tcp(
     max_burst: int | None = None,
     max_pacing_rate: str | None = None,
     max_retransmissions: int | None = None,
+    max_syn_retransmissions: int | None = None,
     minshall: bool | None = None,
     mss: str | None = None,
     nagle: bool | None = None,
@@ -112,6 +113,7 @@ def tcp(
     * `max_burst`: At most so many segments leave in answer to one arriving segment.
     * `max_pacing_rate`: No faster than this, headers not counted (Linux: `SO_MAX_PACING_RATE`).
     * `max_retransmissions`: Give up after so many retransmissions of one segment.
+    * `max_syn_retransmissions`: Give up after so many retransmissions of a SYN (Linux: `tcp_syn_retries`).
     * `minshall`: Nagle's algorithm in Minshall's form: a small segment waits only for an earlier small one, so the end of a long message leaves at once (draft-minshall-nagle-01; Linux).
     * `mss`: Payload of a full segment without options.
     * `nagle`: Nagle's algorithm.
@@ -168,6 +170,7 @@ def tcp(
             "max_burst": max_burst,
             "max_pacing_rate": max_pacing_rate,
             "max_retransmissions": max_retransmissions,
+            "max_syn_retransmissions": max_syn_retransmissions,
             "minshall": minshall,
             "mss": mss,
             "nagle": nagle,
@@ -352,7 +355,7 @@ def direction(
     delay: str | None = None,
     demand: Mapping[str, Any] | None = None,
     duplication: float | str | None = None,
-    jitter: str | None = None,
+    jitter: Mapping[str, Any] | str | None = None,
     loss: Mapping[str, Any] | float | str | None = None,
     outages: Sequence[Mapping[str, Any]] | None = None,
     queue: Mapping[str, Any] | str | None = None,
@@ -367,7 +370,7 @@ def direction(
     * `delay`: Propagation delay, one way.
     * `demand`: Capacity is assigned on request, as on the return link of a satellite network (DVB-RCS2): packets wait until what was requested for them is assigned, then they are sent at `rate`.
     * `duplication`: Probability that a packet arrives twice: the copy follows directly.
-    * `jitter`: Extra delay, uniform between zero and this; packets keep their order.
+    * `jitter`: Extra delay at random; a duration alone: uniform between zero and this, with packets in order.
     * `loss`: Loss without congestion; a probability alone is that of random loss.
     * `outages`: Scripted outages.
     * `queue`: Queue in front of the transmitter; DropTail with 1000 packets if not given.
@@ -430,7 +433,7 @@ def bottleneck(
     demand: Mapping[str, Any] | None = None,
     duplication: float | str | None = None,
     forward: Mapping[str, Any] | None = None,
-    jitter: str | None = None,
+    jitter: Mapping[str, Any] | str | None = None,
     loss: Mapping[str, Any] | float | str | None = None,
     outages: Sequence[Mapping[str, Any]] | None = None,
     queue: Mapping[str, Any] | str | None = None,
@@ -447,7 +450,7 @@ def bottleneck(
     * `demand`: Capacity is assigned on request, as on the return link of a satellite network (DVB-RCS2): packets wait until what was requested for them is assigned, then they are sent at `rate`.
     * `duplication`: Probability that a packet arrives twice: the copy follows directly.
     * `forward`: What differs from left to right.
-    * `jitter`: Extra delay, uniform between zero and this; packets keep their order.
+    * `jitter`: Extra delay at random; a duration alone: uniform between zero and this, with packets in order.
     * `loss`: Loss without congestion; a probability alone is that of random loss.
     * `outages`: Scripted outages.
     * `queue`: Queue in front of the transmitter; DropTail with 1000 packets if not given.
@@ -484,7 +487,7 @@ def access(
     demand: Mapping[str, Any] | None = None,
     duplication: float | str | None = None,
     from_: Mapping[str, Any] | None = None,
-    jitter: str | None = None,
+    jitter: Mapping[str, Any] | str | None = None,
     loss: Mapping[str, Any] | float | str | None = None,
     outages: Sequence[Mapping[str, Any]] | None = None,
     queue: Mapping[str, Any] | str | None = None,
@@ -501,7 +504,7 @@ def access(
     * `demand`: Capacity is assigned on request, as on the return link of a satellite network (DVB-RCS2): packets wait until what was requested for them is assigned, then they are sent at `rate`.
     * `duplication`: Probability that a packet arrives twice: the copy follows directly.
     * `from_`: What differs for the links of the sending side, both directions.
-    * `jitter`: Extra delay, uniform between zero and this; packets keep their order.
+    * `jitter`: Extra delay at random; a duration alone: uniform between zero and this, with packets in order.
     * `loss`: Loss without congestion; a probability alone is that of random loss.
     * `outages`: Scripted outages.
     * `queue`: Queue in front of the transmitter; DropTail with 1000 packets if not given.

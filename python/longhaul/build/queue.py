@@ -104,27 +104,27 @@ def red(
 
 def codel(
     *,
-    limit: str,
     ce_threshold: str | None = None,
     ecn: bool | None = None,
     interval: str | None = None,
+    limit: str | None = None,
     target: str | None = None,
 ) -> Section:
     """Controlled delay: drops or marks packets as they leave while the queueing delay stands above a target (RFC 8289).
 
-    * `limit`: Most packets or bytes in the system.
     * `ce_threshold`: ECN-capable packets that have waited longer than this are marked in any case (as in RFC 8290 section 5.2.7, for data centres).
     * `ecn`: Mark ECN-capable packets instead of dropping them.
     * `interval`: How long the delay must stay above `target` before the first packet is dropped: about the largest RTT of the connections that matter.
+    * `limit`: Most packets or bytes in the system; RFC 8289 states none, Linux has 1000 packets.
     * `target`: Queueing delay that may stand; RFC 8289 recommends 5 % to 10 % of `interval`.
     """
     return given(
         {
             "kind": "codel",
-            "limit": limit,
             "ce_threshold": ce_threshold,
             "ecn": ecn,
             "interval": interval,
+            "limit": limit,
             "target": target,
         }
     )
@@ -132,22 +132,22 @@ def codel(
 
 def fq_codel(
     *,
-    limit: str,
     ce_threshold: str | None = None,
     drop_batch: int | None = None,
     ecn: bool | None = None,
     interval: str | None = None,
+    limit: str | None = None,
     quantum: str | None = None,
     queues: int | None = None,
     target: str | None = None,
 ) -> Section:
     """A queue with CoDel for each flow, served in turn; sparse flows first (RFC 8290).
 
-    * `limit`: Most packets or bytes in the system.
     * `ce_threshold`: ECN-capable packets that have waited longer than this are marked in any case.
     * `drop_batch`: Most packets that the longest queue loses at a time, but not more than half of it.
     * `ecn`: Mark ECN-capable packets instead of dropping them.
     * `interval`: How long the delay must stay above `target` before the first packet is dropped.
+    * `limit`: Most packets or bytes in the system (RFC 8290 section 5.2.3).
     * `quantum`: What a flow may send at each turn.
     * `queues`: Queues over which flows are spread by a hash.
     * `target`: Queueing delay that may stand in a flow's queue.
@@ -155,11 +155,11 @@ def fq_codel(
     return given(
         {
             "kind": "fq_codel",
-            "limit": limit,
             "ce_threshold": ce_threshold,
             "drop_batch": drop_batch,
             "ecn": ecn,
             "interval": interval,
+            "limit": limit,
             "quantum": quantum,
             "queues": queues,
             "target": target,

@@ -60,7 +60,7 @@ pub fn link(rate: Rate, rtt: Duration, loss: Option<LossSpec>) -> LinkConfig {
         loss,
         changes: vec![],
         outages: vec![],
-        jitter: Duration::ZERO,
+        jitter: None,
         reordering: None,
         duplication: Probability::new(0.0).unwrap(),
         corruption: None,

@@ -3,7 +3,7 @@
 use crate::common::{Datagram, HUB, TERMINAL, bursts, configs, link, mbit, node_seed, random};
 use crate::owners::FLOWS;
 use longhaul_hop::{Carrier, Coding, Config, LaneId, Node, PeerId, Pool, PoolConfig, Rates};
-use longhaul_path::{Fate, Link, LinkConfig, Outage, OutageMode, Reordering};
+use longhaul_path::{Fate, JitterSpec, Link, LinkConfig, Outage, OutageMode, Reordering};
 use longhaul_units::{Duration, Instant, Probability, Size};
 use std::collections::VecDeque;
 
@@ -85,7 +85,7 @@ fn link_of(way: &Way, direction: usize) -> LinkConfig {
             delay: Duration::from_millis(ms),
         }),
         duplication: probability(way.duplication),
-        jitter: Duration::from_millis(way.jitter_ms),
+        jitter: Some(JitterSpec::uniform(Duration::from_millis(way.jitter_ms))),
         outages: outages
             .map(|(from, ms)| Outage {
                 start: Duration::from_millis(*from),

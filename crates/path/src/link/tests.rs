@@ -30,7 +30,7 @@ fn config(queue: QueueSpec) -> LinkConfig {
         loss: None,
         changes: vec![],
         outages: vec![],
-        jitter: Duration::ZERO,
+        jitter: None,
         reordering: None,
         duplication: Probability::default(),
         corruption: None,
@@ -131,8 +131,15 @@ fn a_fade_loses_what_leaves_in_it_and_uses_the_capacity() {
 fn a_shrinking_delay_does_not_reorder() {
     let changes =
         vec![Change { at: Duration::from_micros(1500), rate: None, delay: Some(Duration::from_millis(1)) }];
-    let mut link =
-        Link::new(&LinkConfig { changes, jitter: Duration::from_nanos(1), ..config(droptail(10)) }, 1, "x");
+    let mut link = Link::new(
+        &LinkConfig {
+            changes,
+            jitter: Some(crate::JitterSpec::uniform(Duration::from_nanos(1))),
+            ..config(droptail(10))
+        },
+        1,
+        "x",
+    );
     send_many(&mut link, 2);
     assert_eq!(drain(&mut link).iter().map(|(_, id)| *id).collect::<Vec<_>>(), [0, 1]);
 }

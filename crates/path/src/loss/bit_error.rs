@@ -3,7 +3,7 @@
 use super::{LossPlace, Model, Parameters, distance};
 use crate::Random;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
-use longhaul_units::Probability;
+use longhaul_units::{Instant, Probability};
 
 /// Parameters of independent bit errors.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -40,7 +40,7 @@ pub struct WrongBits {
 }
 
 impl Model for WrongBits {
-    fn is_lost(&mut self, len: u32) -> bool {
+    fn is_lost(&mut self, _now: Instant, len: u32) -> bool {
         let mut bits = u64::from(len) * 8;
         if self.good_bits >= bits {
             self.good_bits -= if self.good_bits == u64::MAX { 0 } else { bits };

@@ -1,9 +1,9 @@
 //! Bursts of losses: a chain of two states (Gilbert 1960, Elliott 1963).
 
-use super::{LossPlace, Model, Parameters};
+use super::{LossPlace, Model, Parameters, certain};
 use crate::Random;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
-use longhaul_units::Probability;
+use longhaul_units::{Instant, Probability};
 
 /// Parameters of a chain of two states. The first is the good one.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -23,10 +23,6 @@ pub struct GilbertElliott {
     /// Where on the link.
     #[serde(default)]
     pub place: LossPlace,
-}
-
-fn certain() -> Probability {
-    Probability::new(1.0).expect("1 is a probability")
 }
 
 impl Parameters for GilbertElliott {
@@ -61,7 +57,7 @@ pub struct TwoStates {
 }
 
 impl Model for TwoStates {
-    fn is_lost(&mut self, _len: u32) -> bool {
+    fn is_lost(&mut self, _now: Instant, _len: u32) -> bool {
         let state = usize::from(self.bad);
         let lost = self.random.uniform() < self.loss[state];
         self.bad ^= self.random.uniform() < self.leave[state];
@@ -86,7 +82,7 @@ mod tests {
         };
         assert!((spec.mean_loss(1500) - 0.047619).abs() < 1e-6);
         let mut model = spec.start(Random::stream(1, "bursts"));
-        let lost: Vec<bool> = (0..1_000_000).map(|_| model.is_lost(1500)).collect();
+        let lost: Vec<bool> = (0..1_000_000).map(|_| model.is_lost(Instant::ZERO, 1500)).collect();
         let losses = lost.iter().filter(|l| **l).count() as f64;
         let bursts = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
         assert!((losses / 1e6 - 0.047619).abs() < 0.002, "share {}", losses / 1e6);

@@ -5,16 +5,19 @@
 
 mod bit_error;
 mod gilbert_elliott;
+mod gilbert_elliott_time;
 mod periodic;
 mod random;
 
 pub use bit_error::BitErrors;
 pub use gilbert_elliott::GilbertElliott;
+pub use gilbert_elliott_time::GilbertElliottTime;
 pub use periodic::PeriodicLoss;
 pub use random::RandomLoss;
 
 use crate::Random;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
+use longhaul_units::{Instant, Probability};
 
 /// Where on a link a loss model acts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -41,8 +44,8 @@ pub trait Parameters {
 
 /// Decides which packets are lost.
 pub trait Model: Send {
-    /// Decides on the next packet, of `len` bytes.
-    fn is_lost(&mut self, len: u32) -> bool;
+    /// Decides on the next packet, of `len` bytes, which comes at `now`: never before the one decided on last.
+    fn is_lost(&mut self, now: Instant, len: u32) -> bool;
 }
 
 macro_rules! losses {
@@ -93,9 +96,9 @@ macro_rules! losses {
 
         impl LossModel {
             /// See [`Model::is_lost`].
-            pub fn is_lost(&mut self, len: u32) -> bool {
+            pub fn is_lost(&mut self, now: Instant, len: u32) -> bool {
                 match self {
-                    $(LossModel::$variant(model) => model.is_lost(len),)*
+                    $(LossModel::$variant(model) => model.is_lost(now, len),)*
                 }
             }
         }
@@ -109,8 +112,15 @@ losses! {
     Periodic(PeriodicLoss),
     /// Bits are flipped independently; a packet with a wrong bit is lost.
     BitError(BitErrors),
-    /// Two states, good and bad; one transition is drawn after each packet.
+    /// Two states, good and bad; one transition is drawn after each packet. For losses whose number is known, as of a damaged block or
+    /// a burst in a queue further on: while a sender is silent, a bad state lasts.
     GilbertElliott(GilbertElliott),
+    /// Two states, good and bad, each for a random time. For fades and shadows, which pass whether anything is sent or not.
+    GilbertElliottTime(GilbertElliottTime),
+}
+
+fn certain() -> Probability {
+    Probability::new(1.0).expect("1 is a probability")
 }
 
 /// Trials before the next loss; never for probability zero.
@@ -121,7 +131,7 @@ fn distance(random: &mut Random, p: f64) -> u64 {
 #[cfg(test)]
 mod testing {
     use super::{LossSpec, Random};
-    use longhaul_units::Probability;
+    use longhaul_units::{Instant, Probability};
 
     pub fn probability(value: f64) -> Probability {
         Probability::new(value).unwrap()
@@ -130,6 +140,7 @@ mod testing {
     /// The share of lost packets.
     pub fn measured(spec: impl Into<LossSpec>, len: u32, packets: u32) -> f64 {
         let mut model = spec.into().start(Random::stream(1, "loss"));
-        f64::from((0..packets).filter(|_| model.is_lost(len)).count() as u32) / f64::from(packets)
+        f64::from((0..packets).filter(|_| model.is_lost(Instant::ZERO, len)).count() as u32)
+            / f64::from(packets)
     }
 }

@@ -3,6 +3,7 @@
 use super::{LossPlace, Model, Parameters};
 use crate::Random;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
+use longhaul_units::Instant;
 
 /// Parameters of losses at fixed distances.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -51,7 +52,7 @@ pub struct Periodic {
 }
 
 impl Model for Periodic {
-    fn is_lost(&mut self, _len: u32) -> bool {
+    fn is_lost(&mut self, _now: Instant, _len: u32) -> bool {
         if self.left == 0 || self.good_packets > 0 {
             self.good_packets = self.good_packets.saturating_sub(1);
             return false;
@@ -73,7 +74,7 @@ mod tests {
         let lost = |every, first, count| -> Vec<u32> {
             let spec = PeriodicLoss { every, first, count, place: LossPlace::Wire };
             let mut model = spec.start(Random::stream(1, "loss"));
-            (1..=30).filter(|_| model.is_lost(1500)).collect()
+            (1..=30).filter(|_| model.is_lost(Instant::ZERO, 1500)).collect()
         };
         assert_eq!(lost(10, None, None), [10, 20, 30]);
         assert_eq!(lost(10, Some(1), None), [1, 11, 21]);

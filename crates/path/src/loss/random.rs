@@ -3,7 +3,7 @@
 use super::{LossPlace, Model, Parameters, distance};
 use crate::Random;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
-use longhaul_units::Probability;
+use longhaul_units::{Instant, Probability};
 
 /// Parameters of independent losses.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -40,7 +40,7 @@ pub struct Independent {
 }
 
 impl Model for Independent {
-    fn is_lost(&mut self, _len: u32) -> bool {
+    fn is_lost(&mut self, _now: Instant, _len: u32) -> bool {
         if self.good_packets > 0 {
             self.good_packets -= u64::from(self.good_packets != u64::MAX);
             return false;
@@ -76,7 +76,7 @@ mod tests {
             [(1e-6, 400_000_000u64, 400.0, 20.0), (1e-7, 1_000_000_000, 100.0, 10.0)]
         {
             let mut model = loss(p).start(Random::stream(2, "long run"));
-            let lost = (0..packets).filter(|_| model.is_lost(1500)).count() as f64;
+            let lost = (0..packets).filter(|_| model.is_lost(Instant::ZERO, 1500)).count() as f64;
             assert!((lost - expected).abs() < 4.0 * sigma, "p {p}: {lost} losses in {packets} packets");
         }
     }

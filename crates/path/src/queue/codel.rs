@@ -11,7 +11,8 @@ use longhaul_units::{Duration, Instant, Limit, Rate};
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CodelSpec {
-    /// Most packets or bytes in the system.
+    /// Most packets or bytes in the system; RFC 8289 states none, Linux has 1000 packets.
+    #[serde(default = "thousand_packets")]
     #[schemars(extend("x-exclusiveMinimum" = "0 packets"))]
     pub limit: Limit,
     /// Queueing delay that may stand; RFC 8289 recommends 5 % to 10 % of `interval`.
@@ -43,6 +44,9 @@ impl Parameters for CodelSpec {
     }
 }
 
+fn thousand_packets() -> Limit {
+    Limit::Packets(1000)
+}
 pub(crate) fn five_ms() -> Duration {
     Duration::from_millis(5)
 }

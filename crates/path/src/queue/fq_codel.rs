@@ -13,8 +13,8 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FqCodelSpec {
-    /// Most packets or bytes in the system. When it is exceeded, the longest queue loses its oldest packets. RFC 8290
-    /// recommends 10240 packets.
+    /// Most packets or bytes in the system (RFC 8290 section 5.2.3). When it is exceeded, the longest queue loses its oldest packets.
+    #[serde(default = "ten_thousand_packets")]
     #[schemars(extend("x-exclusiveMinimum" = "0 packets"))]
     pub limit: Limit,
     /// Queueing delay that may stand in a flow's queue.
@@ -56,6 +56,9 @@ impl Parameters for FqCodelSpec {
     }
 }
 
+fn ten_thousand_packets() -> Limit {
+    Limit::Packets(10_240)
+}
 fn ethernet_frame() -> Size {
     Size::from_bytes(1514)
 }

@@ -2,7 +2,7 @@
 
 use super::Checker;
 use crate::{AccessSpec, DirectionSpec, DumbbellSpec, Scenario};
-use longhaul_path::SerialSpec;
+use longhaul_path::{JitterSpec, SerialSpec};
 use longhaul_units::ranges::Key;
 
 impl Checker {
@@ -106,6 +106,9 @@ impl Checker {
                 self.problem(&["queue", field], message);
             }
         }
+        if let Some(Err((field, message))) = link.jitter.as_ref().map(JitterSpec::check) {
+            self.problem(&["jitter", field], message);
+        }
         if let Some(serial) = &link.serial {
             self.serial(link, serial);
         }
@@ -138,11 +141,14 @@ impl Checker {
             let message = "damage to compressed headers is not modelled, and there is `corruption`: write `loss` instead";
             self.problem(&["serial", compression], message);
         }
-        if link.reordering.is_some() {
-            self.problem(
-                &["serial", compression],
-                "compressed headers must arrive in order, and there is `reordering`",
-            );
+        let overtaking = link.jitter.as_ref().is_some_and(|jitter| jitter.overtaking);
+        for (reorders, setting) in
+            [(link.reordering.is_some(), "reordering"), (overtaking, "jitter.overtaking")]
+        {
+            if reorders {
+                let message = format!("compressed headers must arrive in order, and there is `{setting}`");
+                self.problem(&["serial", compression], message);
+            }
         }
         if link.queue.is_some_and(|queue| !queue.decides_on_arrival()) {
             let message =

@@ -56,6 +56,11 @@ impl Application for Writer {
         self.next += self.interval;
         base.wake_at(self.next);
     }
+    fn connected(&mut self, _streams: &mut dyn Streams) {
+        if let Some((_, listener)) = &mut self.call {
+            listener.call_begins();
+        }
+    }
     fn reached(&mut self, now: Instant, _end: End, _base: &mut Base, streams: &mut dyn Streams) {
         if let Some((messages, listener)) = &mut self.call {
             listener.message_arrived(now);

@@ -57,7 +57,7 @@ pub struct HopSpec {
     pub memory: Option<Size>,
     /// The round trip that is assumed before one is measured. Without it, twice the delay of the links between the nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-minimum" = "1 ms", "x-maximum" = "60 s"))]
+    #[schemars(extend("x-minimum" = "1 ms", "x-maximum" = "2 h"))]
     pub initial_rtt: Option<Duration>,
     /// The least pause after which a PING keeps the hop alive; below half of `idle_timeout`.
     #[serde(default = "five_seconds")]
@@ -65,7 +65,7 @@ pub struct HopSpec {
     pub keep_alive: Duration,
     /// The hop is over when nothing arrives for so long: all connections are reset, and it is opened again.
     #[serde(default = "five_minutes")]
-    #[schemars(extend("x-minimum" = "1 s", "x-maximum" = "1 h"))]
+    #[schemars(extend("x-minimum" = "1 s", "x-maximum" = "720 h"))]
     pub idle_timeout: Duration,
     /// UDP payload of a full packet.
     #[serde(default = "ethernet_datagram")]
@@ -195,7 +195,7 @@ impl HopSpec {
         let of_links = between.rates.map(longhaul_hop::Rates::of_link);
         let rates = [self.forward_rate.unwrap_or(of_links[0]), self.reverse_rate.unwrap_or(of_links[1])];
         let rates = rates.map(|rate| rate.clamp(least, most));
-        let rtt = between.rtt.clamp(Duration::from_millis(1), Duration::from_secs(60));
+        let rtt = between.rtt.clamp(Duration::from_millis(1), Duration::from_secs(7200));
         let product = rates[0].max(rates[1]).bytes_in(rtt).as_bytes();
         // A memory that was given holds nine of them.
         let most = self.memory.map_or(1 << 30, |memory| memory.as_bytes() / 9);
