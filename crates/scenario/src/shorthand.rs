@@ -1,7 +1,7 @@
 //! Settings that have a short form: `queue = "1000 packets"` is a DropTail queue, `loss = "1 %"` a random loss,
-//! `corruption = "1 %"` damage to each packet with this probability, `congestion = "cubic"` one without settings of its own.
 //! `corruption = "1 %"` damage to each packet with this probability, `congestion = "cubic"` one without settings of its own,
 //! `jitter = "30 ms"` a uniform one that keeps the order.
+
 use longhaul_path::loss::RandomLoss;
 use longhaul_path::{CorruptionSpec, JitterSpec, LossPlace, LossSpec, QueueSpec};
 use longhaul_units::{Duration, Limit, Probability};
