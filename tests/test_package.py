@@ -20,6 +20,7 @@ def test_the_source_archive_is_complete(tmp_path):
     maturin = Path(sys.executable).with_name("maturin")
     done = subprocess.run([maturin, "sdist", "--out", tmp_path], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    assert "warning" not in done.stderr, "each crate states what it is, its licence and where its documents are"
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     needed = ["Cargo.lock", "LICENSE-MIT", "pyproject.toml", "python/README.md", "crates/py/src/lib.rs"]
@@ -36,6 +37,7 @@ def test_a_wheel_has_both_packages_and_names_the_studies(tmp_path):
     call = [maturin, "build", "--profile", "quick", "--locked", "--out", tmp_path]
     done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    assert "warning" not in done.stderr
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
         names = set(wheel.namelist())
         listed = next(name for name in names if name.endswith("dist-info/entry_points.txt"))
