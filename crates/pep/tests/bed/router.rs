@@ -20,7 +20,7 @@ impl Router {
         let nat = |v4: &str, v6: &str| {
             format!(
                 "table inet nat {{ chain post {{ type nat hook postrouting priority srcnat;\n\
-                 oifname \"wan\" meta nfproto ipv4 {v4}\noifname \"wan\" meta nfproto ipv6 {v6}\n}} }}\n"
+                 oifname \"wan\" meta nfproto ipv4 {v4}\noifname \"wan\" meta nfproto ipv6 {v6}\n}}\n}}\n"
             )
         };
         match self {
@@ -28,7 +28,7 @@ impl Router {
             Router::Snat => nat("snat ip to 10.82.0.1", "snat ip6 to fd82::1"),
             Router::StatefulForward => {
                 "table inet filter { chain forward { type filter hook forward priority filter; policy drop;\n\
-                 ct state established,related accept\niifname \"lan\" accept\n} }\n"
+                 ct state established,related accept\niifname \"lan\" accept\n}\n}\n"
                     .into()
             }
         }
