@@ -30,7 +30,7 @@ pub enum Session {
         /// This node's own key pair.
         identity: Arc<longhaul_quic::tls::Identity>,
         /// Keys of the peers that are let in.
-        peers: Arc<[longhaul_quic::tls::PublicKey]>,
+        peers: longhaul_quic::tls::Trusted,
     },
 }
 
@@ -39,7 +39,7 @@ impl std::fmt::Debug for Session {
         match self {
             Session::Null => f.write_str("Null"),
             #[cfg(feature = "tls")]
-            Session::Tls { peers, .. } => write!(f, "Tls {{ peers: {} }}", peers.len()),
+            Session::Tls { .. } => f.write_str("Tls"),
         }
     }
 }

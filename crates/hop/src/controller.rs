@@ -139,6 +139,12 @@ impl RateController {
         }
     }
 
+    /// Begins again at another rate, if there is one, and never exceeds `most` from now on.
+    pub fn set_rates(&mut self, start: Option<Rate>, most: Rate) {
+        self.settings.most = most;
+        self.rate = clamp(start.unwrap_or(self.rate), most);
+    }
+
     /// The peer requests a rate to begin with.
     pub fn restart(&mut self, start: Rate) {
         self.rate = clamp(start, self.settings.most);

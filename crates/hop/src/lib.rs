@@ -40,6 +40,6 @@ pub use config::{Coding, Config, ConfigError, Rates, Remembered, Role, Session, 
 pub use credit::FLOOR;
 #[cfg(feature = "tls")]
 pub use longhaul_quic::tls;
-pub use node::Node;
+pub use node::{Node, TurnedAway};
 pub use pool::{LaneId, Pool, PoolConfig};
 pub use types::{Event, FlowId, Ledger, Open, PeerId, PeerStats, Refusal, ResetCode, Transmit};

@@ -51,6 +51,16 @@ pub struct Node {
     past: Ledger,
     past_stats: PeerStats,
     scratch: Vec<u8>,
+    turned_away: TurnedAway,
+}
+
+/// Terminals that found no place at a hub with [`Config::max_peers`] of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TurnedAway {
+    /// Attempts, since the start.
+    pub count: u64,
+    /// Where the last one came from.
+    pub last: Option<SocketAddr>,
 }
 
 impl Node {
@@ -86,6 +96,7 @@ impl Node {
             past: Ledger::default(),
             past_stats: PeerStats::default(),
             scratch: vec![],
+            turned_away: TurnedAway::default(),
         };
         match node.config.role {
             Role::Hub => {
@@ -205,6 +216,10 @@ impl Node {
     fn accept_peer(&mut self, now: Instant, incoming: quinn_proto::Incoming) {
         self.scratch.clear();
         if self.closing || self.by_id.len() >= self.config.max_peers as usize {
+            if !self.closing {
+                self.turned_away.count += 1;
+                self.turned_away.last = Some(incoming.remote_address());
+            }
             let transmit = self.endpoint.refuse(incoming, &mut self.scratch);
             return self.answer(&transmit);
         }
@@ -221,6 +236,26 @@ impl Node {
                 }
             }
         }
+    }
+
+    /// Other rates for the connections that there are, and for later ones: see [`crate::Rates::send`] and [`crate::Rates::most`].
+    pub fn set_rates(&mut self, send: Option<Rate>, most: Option<Rate>) {
+        let mut config = Config::clone(&self.config);
+        let changed = config.rates.send != send || config.rates.most != most;
+        (config.rates.send, config.rates.most) = (send, most);
+        self.config = Arc::new(config);
+        if !changed {
+            return;
+        }
+        for peer in self.peers.iter_mut().flatten() {
+            peer.shared.lock().controller.set_rates(send, most.unwrap_or(Rate::from_bps(MOST_RATE)));
+            peer.dirty = true;
+        }
+    }
+
+    /// Terminals that found no place, since the start.
+    pub fn turned_away(&self) -> TurnedAway {
+        self.turned_away
     }
 
     fn answer(&mut self, transmit: &quinn_proto::Transmit) {

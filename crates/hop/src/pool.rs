@@ -130,6 +130,11 @@ impl Pool {
         }
     }
 
+    /// The peer of a connection.
+    pub fn peer_of(&self, id: LaneId) -> Option<PeerId> {
+        self.lanes.get(&id).map(|lane| lane.peer)
+    }
+
     /// Flows of a connection.
     pub fn flows_of(&self, id: LaneId) -> usize {
         self.lanes.get(&id).map_or(0, |lane| lane.streams.len())

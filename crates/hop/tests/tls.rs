@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use longhaul_hop::tls::{Identity, PublicKey};
+use longhaul_hop::tls::{Identity, PublicKey, Trusted};
 use longhaul_hop::{Config, Event, Session};
 use longhaul_units::Duration;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ fn identity() -> Arc<Identity> {
 }
 
 fn with(mut config: Config, identity: &Arc<Identity>, peers: &[PublicKey]) -> Config {
-    config.session = Session::Tls { identity: Arc::clone(identity), peers: peers.into() };
+    config.session = Session::Tls { identity: Arc::clone(identity), peers: peers.iter().copied().collect() };
     config.rates.send = Some(mbit(50.0));
     config
 }
@@ -56,6 +56,26 @@ fn a_stranger_is_never_up() {
     assert!(world.ends[1].node.peers().next().is_none());
 }
 
+#[test]
+fn a_key_that_is_taken_from_the_list_opens_no_new_connection() {
+    let (own, hub_identity) = (identity(), identity());
+    let trusted: Trusted = [own.public_key()].into_iter().collect();
+    let [terminal, mut hub] = configs();
+    let terminal = with(terminal, &own, &[hub_identity.public_key()]);
+    hub.session = Session::Tls { identity: hub_identity, peers: trusted.clone() };
+    trusted.set([identity().public_key()]);
+    let mut world =
+        World::new([terminal, hub], [link(mbit(50.0), RTT, None), link(mbit(50.0), RTT, None)], 1);
+    let later = world.now + Duration::from_secs(5);
+    world.run_until(later);
+    let up = |(_, event): &(_, Event)| matches!(event, Event::Up { .. });
+    assert!(!world.ends.iter().flat_map(|end| &end.events).any(up), "it is revoked");
+    trusted.set([own.public_key()]);
+    let later = world.now + Duration::from_secs(30);
+    world.run_until(later);
+    assert!(world.ends.iter().all(|end| end.events.iter().any(up)), "it is listed again");
+}
+
 /// The sizes by which simulations take the place of TLS on the second carrier's connections.
 #[test]
 fn the_null_sessions_of_streams_are_as_long_as_those_of_tls() {
@@ -65,7 +85,8 @@ fn the_null_sessions_of_streams_are_as_long_as_those_of_tls() {
 
     let ends = [identity(), identity()];
     let streams = |own: usize| {
-        longhaul_hop::tls::streams(&ends[own], &[ends[1 - own].public_key()], b"longhaul-hop-tcp").unwrap()
+        let other = [ends[1 - own].public_key()].into_iter().collect();
+        longhaul_hop::tls::streams(&ends[own], &other, b"longhaul-hop-tcp").unwrap()
     };
     let name = rustls::pki_types::ServerName::from(std::net::IpAddr::from([0; 4]));
     let mut client: Connection = ClientConnection::new(Arc::new(streams(0).client), name).unwrap().into();

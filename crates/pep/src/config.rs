@@ -1,9 +1,10 @@
 //! The configuration file: what there is to set, with defaults and meaning. [`crate::load`] reads and checks it.
 
+pub use crate::destinations::Destinations;
 use crate::prefix::{Ports, Prefix};
 use longhaul_units::{Duration, Rate, Size};
 use serde::{Deserialize, Serialize};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// What a node does.
@@ -128,7 +129,8 @@ pub struct Intercept {
     pub confirm_mark: u32,
     /// Number of the routing table and priority of the rule that delivers marked packets locally.
     pub table: u32,
-    /// Packets of intercepted clients bypass connection tracking on their side, so that NAT on the other side works.
+    /// Packets of intercepted clients bypass connection tracking on their side. If not, they are tracked in a zone of their own (with
+    /// the number of `table`), for firewalls that admit what is tracked only. Either way NAT works on the servers' side.
     pub untracked: bool,
 }
 
@@ -238,27 +240,6 @@ pub struct LegConfig {
     pub unsent: Option<Size>,
 }
 
-/// Where this node may connect to.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Destinations {
-    /// Networks; empty: all.
-    pub allow: Vec<Prefix>,
-    /// Networks that are refused, even if they are allowed above.
-    pub deny: Vec<Prefix>,
-    /// Ports; empty: all.
-    pub ports: Vec<Ports>,
-}
-
-impl Destinations {
-    /// True if a connection may go there.
-    pub fn permit(&self, to: SocketAddr) -> bool {
-        let inside = |list: &[Prefix], address: IpAddr| list.iter().any(|prefix| prefix.contains(address));
-        let port = self.ports.is_empty() || self.ports.iter().any(|ports| ports.contains(to.port()));
-        port && !inside(&self.deny, to.ip()) && (self.allow.is_empty() || inside(&self.allow, to.ip()))
-    }
-}
-
 /// What carries the tunnel's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -316,6 +297,9 @@ pub struct Hop {
     /// Others use the link too: where it is overloaded, the tunnel takes a part as one flow of CUBIC would.
     #[serde(default)]
     pub shared: bool,
+    /// Terminals that a hub serves at a time, 1 to 65,536.
+    #[serde(default = "a_fleet")]
+    pub terminals: u32,
     /// What carries the tunnel's bytes.
     #[serde(default)]
     pub carrier: Carrier,
@@ -360,6 +344,9 @@ fn patience() -> Duration {
 }
 fn keep_alive() -> Duration {
     Duration::from_secs(2)
+}
+fn a_fleet() -> u32 {
+    1000
 }
 fn a_day() -> Duration {
     Duration::from_secs(86_400)

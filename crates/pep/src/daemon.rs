@@ -10,7 +10,7 @@ use crate::node::Node;
 use crate::state::{self, State};
 use crate::table::Entrance;
 use crate::tunnel::Tunnel;
-use crate::{Error, choice, confirm, control, descriptors, hub, load, metrics, sandbox, start, sys};
+use crate::{Error, choice, confirm, control, descriptors, hub, load, metrics, reload, sandbox, start, sys};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sd_notify::NotifyState;
 use socket2::{Domain, SockRef, Socket, Type};
@@ -28,6 +28,8 @@ use tokio::sync::{Notify, mpsc};
 const OWN_DESCRIPTORS: u64 = 128;
 /// Seconds between two looks at whether memory can be given back to the system.
 const GIVING_BACK: u64 = 60;
+/// Seconds between two lines about terminals that were turned away.
+const EACH_MINUTE: u64 = 60;
 /// Connections fewer than before that make it worth while.
 const MANY: usize = 100;
 /// Niceness by which the tunnel's thread is ahead of the others: it keeps the pace, and wakes up for each millisecond of packets.
@@ -275,79 +277,32 @@ pub(crate) async fn drain(node: &Arc<Node>) {
 
 /// Reads the file again. What cannot change while the node runs stays, with a line in the log.
 fn reload(node: &Arc<Node>, path: &Path) -> Result<(), Error> {
-    let mut new = load::load(path)?;
-    enough_descriptors(&mut new)?;
-    check_legs(&new)?;
-    let mut config = node.config.write().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let old = config.clone();
-    for name in fixed(&old, &new) {
+    let mut wanted = load::load(path)?;
+    enough_descriptors(&mut wanted)?;
+    check_legs(&wanted)?;
+    if let Some(what) = load::unfilled(&wanted) {
+        return Err(Error::Config(what));
+    }
+    let next = {
+        let mut config = node.config.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        *config = reload::adopted(&config, &wanted, node.confirm.is_some());
+        config.clone()
+    };
+    for name in reload::left(&next, &wanted) {
         tracing::warn!("{name}: a change needs a restart");
     }
-    config.limits = new.limits;
-    config.limits.memory = old.limits.memory;
-    config.timeouts = new.timeouts;
-    config.client_leg = new.client_leg;
-    config.server_leg = new.server_leg;
-    config.destinations = new.destinations;
-    config.dscp = new.dscp;
-    node.shared.table.set_limits(config.limits);
-    node.shared.set_timeouts(config.timeouts);
-    let (Some(now), Some(wanted)) = (&mut config.intercept, new.intercept) else { return Ok(()) };
-    let Intercept { port, confirm_port, divert_mark, own_mark, client_mark, confirm_mark, table, .. } = *now;
-    let own =
-        Intercept { port, confirm_port, divert_mark, own_mark, client_mark, confirm_mark, table, ..wanted };
-    // Without the sockets of the start, nobody would answer.
-    let confirm = if node.confirm.is_some() { own.confirm.clone() } else { vec![] };
-    *now = Intercept { confirm, ..own };
-    let (intercept, limits) = (now.clone(), config.limits);
-    drop(config);
+    node.shared.table.set_limits(next.limits);
+    node.shared.set_timeouts(next.timeouts);
+    if let (Some(tunnel), Some(hop)) = (node.tunnel.get(), &next.hop) {
+        tunnel.set_rates(hop.send_rate, hop.most_rate);
+        tunnel.trust(start::keys(&next));
+    }
+    let Some((intercept, limits)) = intercepted(&next) else { return Ok(()) };
     let gate = node.shut.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).gate();
     let interception = node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     match interception.as_ref() {
         Some(interception) => interception.replace(gate, &intercept, &limits),
         None => Ok(()),
-    }
-}
-
-/// Names of settings that differ and stay as they are.
-fn fixed(old: &Config, new: &Config) -> Vec<&'static str> {
-    let shown = |value: &dyn erased::Show| value.show();
-    let mut names = vec![];
-    let pairs: [(&'static str, &dyn erased::Show, &dyn erased::Show); 7] = [
-        ("mode", &old.mode, &new.mode),
-        ("socks", &old.socks, &new.socks),
-        ("http_connect", &old.http_connect, &new.http_connect),
-        ("forward", &old.forward, &new.forward),
-        ("control", &old.control, &new.control),
-        ("metrics", &old.metrics, &new.metrics),
-        ("limits.memory", &old.limits.memory, &new.limits.memory),
-    ];
-    names.extend(pairs.into_iter().filter(|(_, a, b)| shown(*a) != shown(*b)).map(|(name, ..)| name));
-    let own = |config: &Config| {
-        config.intercept.as_ref().map(|i| {
-            (i.port, i.confirm_port, i.divert_mark, i.own_mark, i.client_mark, i.confirm_mark, i.table)
-        })
-    };
-    if own(old) != own(new) {
-        names.push("intercept: ports of listeners, marks and table");
-    }
-    let confirms =
-        |config: &Config| config.intercept.as_ref().is_some_and(|intercept| !intercept.confirm.is_empty());
-    if confirms(new) && !confirms(old) {
-        names.push("intercept.confirm");
-    }
-    names
-}
-
-mod erased {
-    /// Values that are compared by what they show.
-    pub(super) trait Show {
-        fn show(&self) -> String;
-    }
-    impl<T: std::fmt::Debug> Show for T {
-        fn show(&self) -> String {
-            format!("{self:?}")
-        }
     }
 }
 
@@ -360,6 +315,7 @@ fn has_fallen(most: usize, alive: usize) -> bool {
 async fn watch(node: Arc<Node>) {
     let mut ledger_was_wrong = false;
     let (mut most, mut seconds) = (0, 0);
+    let mut turned_away = 0;
     let watchdog = sd_notify::watchdog_enabled().is_some();
     loop {
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -371,6 +327,14 @@ async fn watch(node: Arc<Node>) {
                 tokio::task::spawn_blocking(sys::give_memory_back);
             }
             most = alive;
+        }
+        if seconds % EACH_MINUTE == 1 {
+            let now = node.tunnel.get().map(|tunnel| tunnel.turned_away()).unwrap_or_default();
+            if let (Some(last), true) = (now.last, now.count > turned_away) {
+                let new = now.count - turned_away;
+                tracing::warn!(%last, "{new} openings of tunnels were turned away: hop.terminals are served already");
+            }
+            turned_away = now.count;
         }
         let starved = node.starved.swap(false, Ordering::Relaxed);
         let changing = node.clone();

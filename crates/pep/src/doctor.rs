@@ -57,7 +57,6 @@ pub fn examine(config: &Config) -> Vec<Finding> {
         all.push(forwarding());
         all.extend(reverse_paths(&intercept.interfaces));
         all.push(marks(intercept.divert_mark | intercept.own_mark | intercept.client_mark, intercept.table));
-        all.push(tracking(intercept.untracked));
     }
     all.extend(buffers("client_leg", &config.client_leg));
     all.extend(buffers("server_leg", &config.server_leg));
@@ -193,16 +192,6 @@ fn others_with(rules: &str, bits: u32, table: u32) -> Option<String> {
         mark.is_some_and(|mark| mark & bits != 0) && !line.contains(&format!("lookup {table}"))
     };
     rules.lines().find(uses).map(|line| line.trim().to_string())
-}
-
-fn tracking(untracked: bool) -> Finding {
-    let liberal = setting("net/netfilter/nf_conntrack_tcp_be_liberal");
-    let problem = (!untracked && liberal.as_deref() == Some("0")).then(|| {
-        let text = "both sides of a connection are one entry of connection tracking, and packets may count as invalid; \
-                    set intercept.untracked = true, or net.netfilter.nf_conntrack_tcp_be_liberal=1";
-        (Verdict::Poor, text.to_string())
-    });
-    finding("connection tracking", problem, "it does not track the clients' side twice")
 }
 
 /// Without a fixed buffer the kernel's own grows up to its limit, which may be less than the path holds.

@@ -2,14 +2,15 @@
 
 use crate::bench;
 use crate::config::{Config, Key, Terminal};
+use crate::destinations::is_guarded;
 use crate::flow::End;
 use crate::node::Node;
 use crate::outward::Outward;
 use crate::relay::Relay;
 use crate::table::{Ends, Entrance};
 use crate::tunnel::Incoming;
-use longhaul_hop::ResetCode;
-use std::net::SocketAddr;
+use longhaul_hop::{Open, ResetCode};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
@@ -28,11 +29,16 @@ pub(crate) fn judge(
     key: Option<[u8; 32]>,
     source: SocketAddr,
     server: SocketAddr,
+    is_guarded: impl Fn(IpAddr) -> bool,
 ) -> Verdict {
     let terminal: Option<&Terminal> =
         config.terminal.iter().find(|terminal| key.is_some_and(|key| terminal.key == Key(key)));
     let Some(terminal) = terminal else { return Verdict::Denied };
     if server.port() == 0 || !config.destinations.permit(server) || !terminal.destinations.permit(server) {
+        return Verdict::Denied;
+    }
+    let named = config.destinations.names(server.ip()) || terminal.destinations.names(server.ip());
+    if !named && is_guarded(server.ip()) {
         return Verdict::Denied;
     }
     if source.ip().is_unspecified() || terminal.sources.is_empty() {
@@ -54,6 +60,9 @@ async fn carry(node: Arc<Node>, incoming: Incoming) {
     if bench::is_for(&open) {
         return bench::serve(&node, leg, &open, Some(peer)).await;
     }
+    // A mapped address (`::ffff:127.0.0.1`) is the IPv4 address for the kernel, so it is for every list too.
+    let canonical = |end: SocketAddr| SocketAddr::new(end.ip().to_canonical(), end.port());
+    let open = Open { source: canonical(open.source), destination: canonical(open.destination), ..open };
     let ends = Ends { entrance: Entrance::Tunnel, client: open.source, server: open.destination };
     let Ok(entry) = node.shared.table.enter(ends) else { return leg.refuse(ResetCode::NoResources) };
     let (verdict, outward) = node.config(|config| {
@@ -64,12 +73,11 @@ async fn carry(node: Arc<Node>, incoming: Incoming) {
             mark,
             dscp: if config.dscp { open.dscp } else { 0 },
         };
-        (judge(config, key, open.source, open.destination), outward)
+        (judge(config, key, open.source, open.destination, is_guarded), outward)
     });
-    let own = || crate::node::is_own(open.destination.ip());
     let source = match verdict {
-        Verdict::Go(source) if node.lists_destinations() || !own() => source,
-        _ => {
+        Verdict::Go(source) => source,
+        Verdict::Denied => {
             leg.refuse(ResetCode::Denied);
             return node.ended(&entry, End::Forbidden);
         }
@@ -109,7 +117,7 @@ mod tests {
         );
         let config = crate::load::parse(&text, "hub.toml").unwrap();
         let judged = |key: u8, source: &str, server: &str| {
-            judge(&config, Some([key; 32]), source.parse().unwrap(), server.parse().unwrap())
+            judge(&config, Some([key; 32]), source.parse().unwrap(), server.parse().unwrap(), is_guarded)
         };
         let source = "10.1.2.3:4000";
         assert_eq!(judged(0xab, source, "203.0.113.1:443"), Verdict::Go(source.parse().ok()));
@@ -118,9 +126,30 @@ mod tests {
         assert_eq!(judged(0xab, source, "203.0.113.1:80"), Verdict::Denied, "another port");
         assert_eq!(judged(0xab, source, "192.168.1.1:443"), Verdict::Denied, "denied to all");
         assert_eq!(judged(0xac, source, "203.0.113.1:443"), Verdict::Denied, "a stranger");
+        for guarded in
+            ["127.0.0.1:443", "[::ffff:127.0.0.1]:443", "169.254.169.254:443", "[::1]:443", "[fe80::1]:443"]
+        {
+            assert_eq!(judged(0xab, source, guarded), Verdict::Denied, "no list names {guarded}");
+        }
         assert_eq!(
-            judge(&config, None, source.parse().unwrap(), "203.0.113.1:443".parse().unwrap()),
+            judge(&config, None, source.parse().unwrap(), "203.0.113.1:443".parse().unwrap(), is_guarded),
             Verdict::Denied
         );
+    }
+
+    #[test]
+    fn the_documented_hub_reaches_no_private_network() {
+        let text = include_str!("../packaging/hub.toml").replace(&"0".repeat(64), &"ab".repeat(32));
+        let config = crate::load::parse(&text, "hub.toml").unwrap();
+        let judged = |server: &str| {
+            let source = "192.168.1.7:4000".parse().unwrap();
+            judge(&config, Some([0xab; 32]), source, server.parse().unwrap(), is_guarded)
+        };
+        assert!(matches!(judged("203.0.113.1:443"), Verdict::Go(Some(_))));
+        for private in
+            ["10.0.0.5:443", "[::ffff:10.0.0.5]:443", "172.16.0.1:443", "192.168.7.1:443", "[fd00::1]:443"]
+        {
+            assert_eq!(judged(private), Verdict::Denied, "{private}");
+        }
     }
 }

@@ -11,7 +11,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tokio::io::Interest;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
@@ -34,13 +34,36 @@ const BUFFER: i32 = 64 << 20;
 const TCP_RTO_MAX_MS: i32 = 44;
 const RETRY: i32 = 2000;
 
+/// The rate that no connection exceeds; it may change while they are open.
+#[derive(Clone)]
+pub(crate) struct LaneRate(Arc<AtomicU64>);
+
+impl LaneRate {
+    fn new(rate: Option<Rate>) -> LaneRate {
+        let lane = LaneRate(Arc::default());
+        lane.set(rate);
+        lane
+    }
+
+    /// Another rate, or none.
+    pub fn set(&self, rate: Option<Rate>) {
+        // The kernel's value for no limit.
+        self.0.store(rate.map_or(u64::MAX, |rate| rate.as_bps() / 8), Ordering::Relaxed);
+    }
+
+    /// Bytes in a second.
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// What all connections of a node have in common.
 #[derive(Clone)]
 pub(crate) struct Common {
     client: Arc<rustls::ClientConfig>,
     server: Arc<rustls::ServerConfig>,
     /// Rate of this node's sender.
-    rate: Option<Rate>,
+    pub rate: LaneRate,
     keep_alive: Duration,
     idle_timeout: Duration,
     mark: u32,
@@ -51,7 +74,7 @@ impl Common {
     /// If TLS cannot be set up.
     pub fn new(
         identity: &tls::Identity,
-        peers: &[tls::PublicKey],
+        peers: &tls::Trusted,
         hop: &crate::config::Hop,
         mark: u32,
     ) -> Result<Common, rustls::Error> {
@@ -59,7 +82,7 @@ impl Common {
         Ok(Common {
             client: Arc::new(client),
             server: Arc::new(server),
-            rate: hop.send_rate,
+            rate: LaneRate::new(hop.send_rate),
             keep_alive: hop.keep_alive,
             idle_timeout: hop.idle_timeout,
             mark,
@@ -70,9 +93,6 @@ impl Common {
     fn prepare(&self, socket: &SockRef) -> io::Result<()> {
         socket.set_tcp_nodelay(true)?;
         let _ = socket.set_tcp_congestion(b"bbr");
-        if let Some(rate) = self.rate {
-            let _ = sys::set_max_pacing_rate(socket.as_fd(), rate.as_bps() / 8);
-        }
         let set = |option, value| drop(sys::set_option(socket.as_fd(), libc::IPPROTO_TCP, option, value));
         set(libc::TCP_NOTSENT_LOWAT, UNSENT);
         set(TCP_RTO_MAX_MS, RETRY);
@@ -118,7 +138,7 @@ pub(crate) async fn accept(tunnel: Arc<Tunnel>, common: Common, listener: TcpLis
             let secured = async {
                 common.prepare(&SockRef::from(&stream))?;
                 let tls = ServerConnection::new(common.server).map_err(io::Error::other)?;
-                handshake(stream, tls.into()).await
+                handshake(stream, tls.into(), common.rate).await
             };
             let secured = tokio::time::timeout(HANDSHAKE, secured).await;
             drop(permit);
@@ -152,7 +172,7 @@ pub(crate) async fn connect(
         // Keys take the place of names; none is sent.
         let name = ServerName::from(std::net::IpAddr::from(Ipv4Addr::UNSPECIFIED));
         let tls = ClientConnection::new(common.client, name).map_err(io::Error::other)?;
-        handshake(stream, tls.into()).await
+        handshake(stream, tls.into(), common.rate).await
     };
     let lane =
         tokio::time::timeout(HANDSHAKE, connecting).await.unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()));
@@ -190,7 +210,7 @@ fn waits(done: io::Result<usize>) -> io::Result<bool> {
     }
 }
 
-async fn handshake(stream: TcpStream, mut tls: Connection) -> io::Result<Lane> {
+async fn handshake(stream: TcpStream, mut tls: Connection, rate: LaneRate) -> io::Result<Lane> {
     loop {
         while tls.wants_write() {
             if waits(tls.write_tls(&mut Io(&stream)))? {
@@ -198,7 +218,7 @@ async fn handshake(stream: TcpStream, mut tls: Connection) -> io::Result<Lane> {
             }
         }
         if !tls.is_handshaking() {
-            return Ok(Lane { stream, tls, plain: vec![0; 64 << 10], out: vec![] });
+            return Ok(Lane { stream, tls, plain: vec![0; 64 << 10], out: vec![], rate, paced: u64::MAX });
         }
         stream.readable().await?;
         if !waits(tls.read_tls(&mut Io(&stream)))? {
@@ -213,6 +233,9 @@ struct Lane {
     tls: Connection,
     plain: Vec<u8>,
     out: Vec<u8>,
+    rate: LaneRate,
+    /// What the kernel paces at.
+    paced: u64,
 }
 
 impl Lane {
@@ -242,6 +265,11 @@ impl Lane {
 
     /// Moves what can be moved in both directions.
     fn step(&mut self, tunnel: &Arc<Tunnel>, id: longhaul_hop::LaneId) -> io::Result<()> {
+        let rate = self.rate.get();
+        if rate != self.paced {
+            self.paced = rate;
+            let _ = sys::set_max_pacing_rate(self.stream.as_fd(), rate);
+        }
         loop {
             // First of all: the peer's first bytes may have come with the last of the handshake.
             loop {

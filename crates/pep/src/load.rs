@@ -154,6 +154,14 @@ fn two_nodes(config: &Config) -> Complaint {
         (Mode::Hub, _) if config.terminal.is_empty() => {
             return Some(("mode", "a hub serves no one without [[terminal]], with name and key".into()));
         }
+        (Mode::Hub, Some(hop)) if config.terminal.len() > hop.terminals as usize => {
+            let what = format!(
+                "{} at a time, and there are {listed} [[terminal]] tables; raise it to {listed} or more",
+                hop.terminals,
+                listed = config.terminal.len()
+            );
+            return Some(("hop.terminals", what));
+        }
         _ => {}
     }
     let twice = |this: &crate::config::Terminal| {
@@ -200,6 +208,7 @@ fn refused(why: &ConfigError) -> (&'static str, String) {
         "initial_rtt" => "hop.initial_rtt",
         "idle_timeout" => "hop.idle_timeout",
         "keep_alive" => "hop.keep_alive",
+        "max_peers" => "hop.terminals",
         "rates.send" => "hop.send_rate",
         "rates.receive" => "hop.receive_rate",
         "rates.most" => "hop.most_rate",
@@ -369,6 +378,24 @@ mod tests {
             let found = terminal(line);
             assert!(found.starts_with(expected), "{found}");
         }
+    }
+
+    #[test]
+    fn a_hub_has_a_place_for_each_of_its_terminals() {
+        let fleet = |places: &str, terminals: u8| {
+            let tables = (1..=terminals).map(|n| {
+                format!("[[terminal]]\nname = \"ship-{n}\"\nkey = \"{}\"\n", format!("{n:02x}").repeat(32))
+            });
+            let head =
+                format!("mode = \"hub\"\n[hop]\nlisten = \"0.0.0.0:7714\"\nkey = \"pep.key\"\n{places}\n");
+            parse(&(head + &tables.collect::<String>()), "hub.toml")
+        };
+        assert_eq!(fleet("", 200).unwrap().hop.unwrap().terminals, 1000);
+        let found = fleet("terminals = 64", 70).unwrap_err().to_string();
+        assert!(found.starts_with("hub.toml:5: hop.terminals: 64 at a time, and there are 70"), "{found}");
+        assert!(found.ends_with("raise it to 70 or more"), "{found}");
+        let found = fleet("terminals = 0", 0).unwrap_err().to_string();
+        assert!(found.contains("[[terminal]]"), "{found}");
     }
 
     #[test]

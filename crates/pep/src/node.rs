@@ -2,6 +2,7 @@
 
 use crate::config::{Config, Mode};
 use crate::confirm::Confirm;
+use crate::destinations::is_guarded;
 use crate::far::Far;
 use crate::flow::End;
 use crate::greeting::Greetings;
@@ -226,11 +227,6 @@ impl Node {
         self.log(entry, end);
     }
 
-    /// True if the configuration lists where connections may go.
-    pub fn lists_destinations(&self) -> bool {
-        self.config(|config| !config.destinations.allow.is_empty())
-    }
-
     async fn connect_and_carry(
         self: Arc<Self>,
         mut stream: TcpStream,
@@ -344,12 +340,13 @@ impl Node {
         Ok(Far::Hop(leg))
     }
 
-    /// Whether a connection may go there: the rules, and for proxies no address of this machine unless it is listed.
+    /// Whether a connection may go there: the lists; and for proxies no guarded address ([`is_guarded`]).
     pub fn may_go(&self, server: SocketAddr, entrance: Entrance) -> bool {
-        let (permitted, listed) =
-            (self.config(|config| config.destinations.permit(server)), self.lists_destinations());
         let proxied = matches!(entrance, Entrance::Socks | Entrance::HttpConnect);
-        permitted && (listed || !proxied || !is_own(server.ip()))
+        let named = self.config(|config| {
+            config.destinations.permit(server).then(|| config.destinations.names(server.ip()))
+        });
+        named.is_some_and(|named| named || !proxied || !is_guarded(server.ip()))
     }
 
     /// The stream is dropped, which resets it; the next ones of that client pass untouched.
@@ -405,19 +402,6 @@ impl Node {
     pub fn new_second(&self) -> u64 {
         self.lines.swap(0, Ordering::Relaxed).saturating_sub(LINES)
     }
-}
-
-/// True for an address of this machine.
-pub(crate) fn is_own(address: IpAddr) -> bool {
-    if address.is_loopback() || address.is_unspecified() || address.is_multicast() {
-        return true;
-    }
-    let Ok(interfaces) = nix::ifaddrs::getifaddrs() else { return false };
-    interfaces.filter_map(|interface| interface.address).any(|own| {
-        let v4 = own.as_sockaddr_in().map(|own| IpAddr::from(own.ip()));
-        let v6 = own.as_sockaddr_in6().map(|own| IpAddr::from(own.ip()));
-        v4.or(v6) == Some(address)
-    })
 }
 
 type Asked = (SocketAddr, Vec<u8>, Answer);

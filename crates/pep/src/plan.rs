@@ -32,6 +32,7 @@ pub enum Gate {
 /// Commands for `nft -f -` that install the table in one transaction, in the place of an older one.
 pub fn install(begin: Gate, intercept: &Intercept, limits: &Limits) -> String {
     let Intercept { divert_mark: divert, client_mark: client, .. } = intercept;
+    let apart = apart(intercept);
     let mut text = format!(
         "table inet {TABLE}\n\
          delete table inet {TABLE}\n\
@@ -47,13 +48,19 @@ pub fn install(begin: Gate, intercept: &Intercept, limits: &Limits) -> String {
         text += &admission(intercept, limits, "\t\t");
     }
     text += "\t}\n";
+    // Packets to a client's side of a connection. A socket that is still being opened, or has ended, has no mark to be found by:
+    // `socket mark` matches no value of it, so what is left after the second rule belongs to one.
     text += &format!(
-        "\tchain openings {{\n\t\ttype filter hook prerouting priority {BEFORE_TRACKING}; policy accept;\n"
+        "\tchain clients {{\n\t\tsocket mark & {client:#x} != 0 {apart} return\n\t\tsocket mark != 0xffffffff return\n"
     );
-    if intercept.untracked {
-        text +=
-            &format!("\t\tmeta l4proto tcp socket transparent 1 socket mark & {client:#x} != 0 notrack\n");
+    for rule in selection(intercept).into_iter().chain([apart.to_string()]) {
+        text += &format!("\t\t{rule}\n");
     }
+    text += "\t}\n";
+    text += &format!(
+        "\tchain openings {{\n\t\ttype filter hook prerouting priority {BEFORE_TRACKING}; policy accept;\n\
+         \t\tmeta l4proto 6 socket transparent 1 jump clients\n"
+    );
     if !intercept.confirm.is_empty() {
         // What the daemon sends again once the server has accepted.
         let again = format!("meta iif lo meta mark & {client:#x} != 0 tcp flags & (syn | ack) == syn ");
@@ -63,21 +70,19 @@ pub fn install(begin: Gate, intercept: &Intercept, limits: &Limits) -> String {
     }
     // TCP, ICMP and ICMPv6 as numbers: nft looks the last one's name up in /etc/protocols, which a minimal Debian lacks.
     text += &format!(
-        "\t\tmeta l4proto tcp tcp flags & (fin | syn | rst | ack) == syn jump admit\n\
+        "\t\tmeta l4proto 6 tcp flags & (fin | syn | rst | ack) == syn jump admit\n\
          \t}}\n\
          \tchain divert {{\n\
          \t\ttype filter hook prerouting priority {BEHIND_NAT}; policy accept;\n\
          \t\tmeta l4proto {{ 6, 1, 58 }} socket transparent 1 meta mark set meta mark | {divert:#x}\n\
          \t}}\n"
     );
-    if intercept.untracked {
-        text += &format!(
-            "\tchain output {{\n\
-             \t\ttype filter hook output priority {BEFORE_TRACKING}; policy accept;\n\
-             \t\tmeta mark & {client:#x} != 0 notrack\n\
-             \t}}\n"
-        );
-    }
+    text += &format!(
+        "\tchain output {{\n\
+         \t\ttype filter hook output priority {BEFORE_TRACKING}; policy accept;\n\
+         \t\tmeta mark & {client:#x} != 0 {apart}\n\
+         \t}}\n"
+    );
     text + "}\n"
 }
 
@@ -192,19 +197,25 @@ fn sets(intercept: &Intercept) -> Vec<(String, &'static str, String)> {
     sets
 }
 
+/// What keeps the client's side of a connection apart from the server's in connection tracking. Both have the same addresses and ports
+/// if the client's are kept; as one entry, the server's side would leave without the translation that this machine may have for it.
+fn apart(intercept: &Intercept) -> String {
+    if intercept.untracked { "notrack".into() } else { format!("ct zone set {}", intercept.table & 0xffff) }
+}
+
 /// A rule for each family that takes what matches to a listener on loopback, with these bits in the mark.
 fn to_listener(intercept: &Intercept, what: &str, port: u16, mark: u32) -> [String; 2] {
-    let untracked = if intercept.untracked { "notrack " } else { "" };
+    let apart = apart(intercept);
     [("ipv4", "ip", "127.0.0.1"), ("ipv6", "ip6", "[::1]")].map(|(family, proto, address)| {
         format!(
-            "meta nfproto {family} {what}tproxy {proto} to {address}:{port} {untracked}\
+            "meta nfproto {family} {what}tproxy {proto} to {address}:{port} {apart} \
              meta mark set meta mark | {mark:#x} counter accept"
         )
     })
 }
 
-/// Rules for the opening of a connection, each after `begin`.
-fn admission(intercept: &Intercept, limits: &Limits, begin: &str) -> String {
+/// Rules that leave the chain with packets of clients that are not selected.
+fn selection(intercept: &Intercept) -> Vec<String> {
     let mut rules = vec!["fib daddr type { local, broadcast, multicast } return".to_string()];
     if intercept.interfaces.is_empty() {
         rules.push("meta iif lo return".into());
@@ -232,6 +243,12 @@ fn admission(intercept: &Intercept, limits: &Limits, begin: &str) -> String {
             }
         }
     }
+    rules
+}
+
+/// Rules for the opening of a connection, each after `begin`.
+fn admission(intercept: &Intercept, limits: &Limits, begin: &str) -> String {
+    let mut rules = selection(intercept);
     rules.push("ip saddr @full4 return".into());
     rules.push("ip6 saddr @full6 return".into());
     let rate = limits.new_per_second;
@@ -241,7 +258,7 @@ fn admission(intercept: &Intercept, limits: &Limits, begin: &str) -> String {
         let mark = intercept.divert_mark | intercept.confirm_mark;
         rules.extend(to_listener(intercept, &ports, intercept.confirm_port, mark));
     }
-    rules.extend(to_listener(intercept, "meta l4proto tcp ", intercept.port, intercept.divert_mark));
+    rules.extend(to_listener(intercept, "meta l4proto 6 ", intercept.port, intercept.divert_mark));
     rules.iter().map(|rule| format!("{begin}{rule}\n")).collect()
 }
 

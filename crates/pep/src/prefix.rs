@@ -12,6 +12,11 @@ pub struct Prefix {
 }
 
 impl Prefix {
+    /// The network of an address, by its first bits.
+    pub const fn new(address: IpAddr, len: u8) -> Prefix {
+        Prefix { address, len }
+    }
+
     /// True for an address inside.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
@@ -25,6 +30,11 @@ impl Prefix {
             }
             _ => false,
         }
+    }
+
+    /// True if it is one address only.
+    pub fn is_host(&self) -> bool {
+        self.len == if self.is_v4() { 32 } else { 128 }
     }
 
     /// True for IPv4.

@@ -6,7 +6,7 @@ use crate::state::State;
 use crate::tunnel::Tunnel;
 use crate::udp::Udp;
 use crate::{Error, keys};
-use longhaul_hop::tls::PublicKey;
+use longhaul_hop::tls::{PublicKey, Trusted};
 use longhaul_hop::{Coding, Pool, PoolConfig, Rates, Role, Session, Share};
 use sha2::{Digest, Sha256};
 use socket2::Socket;
@@ -39,9 +39,17 @@ pub(crate) fn hop_settings(config: &Config) -> Option<longhaul_hop::Config> {
         initial_rtt: hop.initial_rtt,
         mtu: hop.mtu,
         max_flows: flows,
+        max_peers: hop.terminals,
         batch,
         ..longhaul_hop::Config::new(role)
     })
+}
+
+/// Keys of those who may be at the other end of the tunnel.
+pub(crate) fn keys(config: &Config) -> Vec<PublicKey> {
+    let hub = config.hop.as_ref().and_then(|hop| hop.hub_key);
+    let terminals = config.terminal.iter().map(|terminal| terminal.key);
+    terminals.chain(hub).map(|key| PublicKey(key.0)).collect()
 }
 
 /// Opens the tunnel's socket, if there is to be a tunnel.
@@ -76,10 +84,8 @@ pub(crate) fn tunnel(
     let secret = std::fs::read(&hop.key).map_err(|why| Error::system("read the key", why))?;
     let digest = Sha256::new().chain_update(b"longhaul-pep stateless reset").chain_update(&secret).finalize();
     settings.reset_key = digest.first_chunk::<16>().copied();
-    let own = identity.public_key().0;
-    let mut peers: Vec<[u8; 32]> = config.terminal.iter().map(|terminal| terminal.key.0).collect();
-    peers.extend(hop.hub_key.map(|key| key.0));
-    if peers.contains(&own) {
+    let peers: Trusted = keys(config).into_iter().collect();
+    if peers.contains(&identity.public_key()) {
         let what = format!(
             "{}: the other node's key is this node's own; each has a key of its own",
             hop.key.display()
@@ -88,7 +94,6 @@ pub(crate) fn tunnel(
     }
     settings.remembered_of = state.remembered();
     settings.remembered = hop.hub_key.and_then(|key| settings.remembered_of.get(&key.0).copied());
-    let peers: Arc<[PublicKey]> = peers.into_iter().map(PublicKey).collect();
     let mark = config.intercept.as_ref().map_or(0, |intercept| intercept.own_mark);
     let common = Common::new(&identity, &peers, hop, mark).map_err(|why| Error::system("set up TLS", why))?;
     let pool = Pool::new(PoolConfig {
@@ -96,7 +101,7 @@ pub(crate) fn tunnel(
         memory: settings.memory,
         max_flows: settings.max_flows,
     });
-    settings.session = Session::Tls { identity: Arc::new(identity), peers };
+    settings.session = Session::Tls { identity: Arc::new(identity), peers: peers.clone() };
     let mut seed = [0; 32];
     std::fs::File::open("/dev/urandom")
         .and_then(|mut file| file.read_exact(&mut seed))
@@ -109,7 +114,8 @@ pub(crate) fn tunnel(
         node.close(longhaul_units::Instant::ZERO);
     }
     let Some(socket) = socket else { return Ok(None) };
-    Ok(Some((Tunnel::new(node, pool, choice, Udp::new(socket)?, epoch), common)))
+    let tunnel = Tunnel::new(node, pool, choice, Udp::new(socket)?, epoch, (peers, common.rate.clone()));
+    Ok(Some((tunnel, common)))
 }
 
 #[cfg(test)]

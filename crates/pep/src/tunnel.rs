@@ -6,12 +6,14 @@
 
 use crate::Error;
 use crate::config::Carrier;
+use crate::lanes::LaneRate;
 use crate::leg::Leg;
 use crate::pipe::Pipe;
 use crate::sys;
 use crate::timer::Timer;
 use crate::udp::Udp;
 use bytes::{Bytes, BytesMut};
+use longhaul_hop::tls::{PublicKey, Trusted};
 use longhaul_hop::{
     Carrier as Hauler, Event, FlowId, LaneId, Node as Hop, Open, PeerId, PeerStats, Pool, Refusal,
     Remembered, ResetCode,
@@ -52,6 +54,8 @@ pub(crate) struct Tunnel {
     udp: Udp,
     epoch: std::time::Instant,
     carrier: Carrier,
+    trusted: Trusted,
+    lane_rate: LaneRate,
 }
 
 struct Inside {
@@ -76,6 +80,12 @@ pub(crate) struct LaneWake {
 }
 
 impl LaneWake {
+    /// Closes the connection.
+    fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.notify.notify_one();
+    }
+
     /// Waits until there is something to do; true if the connection is to be closed.
     pub async fn wait(&self) -> bool {
         self.notify.notified().await;
@@ -108,6 +118,7 @@ impl Tunnel {
         (carrier, keep_alive): (Carrier, Duration),
         udp: Udp,
         epoch: std::time::Instant,
+        (trusted, lane_rate): (Trusted, LaneRate),
     ) -> Arc<Tunnel> {
         let inside = Inside {
             hop,
@@ -119,7 +130,8 @@ impl Tunnel {
             peers: vec![],
             incoming: VecDeque::new(),
         };
-        Arc::new(Tunnel { inside: Mutex::new(inside), wake: Notify::new(), udp, epoch, carrier })
+        let (inside, wake) = (Mutex::new(inside), Notify::new());
+        Arc::new(Tunnel { inside, wake, udp, epoch, carrier, trusted, lane_rate })
     }
 
     fn lock(&self) -> MutexGuard<'_, Inside> {
@@ -219,6 +231,41 @@ impl Tunnel {
         inside.pool.to_send(now, id, most, out);
     }
 
+    /// Lets those in who have these keys, and nobody else. Others are disconnected, with all their connections.
+    pub fn trust(&self, keys: Vec<PublicKey>) {
+        self.trusted.set(keys);
+        let now = self.now();
+        let mut inside = self.lock();
+        let known = |peer: &PeerInfo| peer.key.is_some_and(|key| self.trusted.contains(&PublicKey(key)));
+        let revoked: Vec<PeerId> =
+            inside.peers.iter().filter(|peer| !known(peer)).map(|peer| peer.id).collect();
+        for id in &revoked {
+            if !id.is_pooled() {
+                inside.hop.give_up(now, *id, "its key is not in the configuration any more");
+            }
+        }
+        for (lane, wake) in &inside.lanes {
+            if inside.pool.peer_of(*lane).is_some_and(|peer| revoked.contains(&peer)) {
+                wake.stop();
+            }
+        }
+        inside.take_events();
+        drop(inside);
+        self.wake.notify_one();
+    }
+
+    /// Other rates: to begin with, and never exceeded.
+    pub fn set_rates(&self, send: Option<Rate>, most: Option<Rate>) {
+        self.lock().hop.set_rates(send, most);
+        self.lane_rate.set(send);
+        self.wake.notify_one();
+    }
+
+    /// Terminals that found no place at this hub.
+    pub fn turned_away(&self) -> longhaul_hop::TurnedAway {
+        self.lock().hop.turned_away()
+    }
+
     /// TCP connections that are open.
     pub fn lanes(&self) -> usize {
         self.lock().lanes.len()
@@ -229,8 +276,7 @@ impl Tunnel {
         let inside = self.lock();
         for (id, wake) in inside.lanes.iter().filter(|(id, _)| inside.pool.flows_of(**id) == 0) {
             tracing::debug!(lane = ?id, "closed: QUIC carries all");
-            wake.stop.store(true, Ordering::Relaxed);
-            wake.notify.notify_one();
+            wake.stop();
         }
     }
 
@@ -457,8 +503,11 @@ impl Inside {
     }
 }
 
-/// What helps if a handshake failed for the keys (TLS alerts 42 to 49).
+/// What helps if a handshake failed for the keys (TLS alerts 42 to 49), or the hub has no place (RFC 9000, CONNECTION_REFUSED).
 fn help_for(reason: &str) -> &'static str {
+    if reason.contains("refused to accept a new connection") {
+        return "; the hub has no place for another terminal (hop.terminals at the hub)";
+    }
     if reason.contains("cryptographic handshake failed: error 4") {
         "; the keys do not match: hub_key at the terminal must be the hub's public key, and key in a [[terminal]] at the hub the \
          terminal's (`longhaul-pep keygen --show FILE` prints it)"

@@ -93,7 +93,10 @@ fn a_hello_that_comes_with_the_end_of_the_handshake_is_read() {
     let hub = two.hub("");
     let identity = longhaul_pep::keys::load(&two.bed.folder.join("terminal.key")).unwrap();
     let hub_key = two.hub_key.parse::<longhaul_pep::config::Key>().unwrap();
-    let client = tls::streams(&identity, &[tls::PublicKey(hub_key.0)], b"longhaul-hop-tcp").unwrap().client;
+    let client =
+        tls::streams(&identity, &[tls::PublicKey(hub_key.0)].into_iter().collect(), b"longhaul-hop-tcp")
+            .unwrap()
+            .client;
     let name = rustls::pki_types::ServerName::from(std::net::IpAddr::from([0; 4]));
     let mut tls = rustls::ClientConnection::new(client.into(), name).unwrap();
     let mut stream = two.bed.within("p", || TcpStream::connect("10.83.0.2:7714").unwrap());

@@ -12,7 +12,7 @@ use rustls::server::AlwaysResolvesServerRawPublicKeys;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// SubjectPublicKeyInfo of an Ed25519 key without the key (RFC 8410 section 4).
 const SPKI: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
@@ -22,13 +22,32 @@ const SPKI: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x
 pub struct PublicKey(pub [u8; 32]);
 
 impl PublicKey {
-    fn spki(&self) -> Vec<u8> {
-        [&SPKI[..], &self.0].concat()
-    }
-
     fn of_spki(der: &[u8]) -> Option<Self> {
         let key = der.strip_prefix(&SPKI)?;
         Some(PublicKey(key.try_into().ok()?))
+    }
+}
+
+/// Public keys of those who are let in. All sessions share one list, which may change while they are in use: a new handshake is
+/// judged by what it contains then.
+#[derive(Clone, Debug, Default)]
+pub struct Trusted(Arc<RwLock<Vec<PublicKey>>>);
+
+impl Trusted {
+    /// Puts other keys in the place of all.
+    pub fn set(&self, keys: impl IntoIterator<Item = PublicKey>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = keys.into_iter().collect();
+    }
+
+    /// True if the owner of a key is let in.
+    pub fn contains(&self, key: &PublicKey) -> bool {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).contains(key)
+    }
+}
+
+impl FromIterator<PublicKey> for Trusted {
+    fn from_iter<T: IntoIterator<Item = PublicKey>>(keys: T) -> Self {
+        Trusted(Arc::new(RwLock::new(keys.into_iter().collect())))
     }
 }
 
@@ -78,7 +97,7 @@ impl Identity {
 ///
 /// # Errors
 /// If TLS cannot be set up.
-pub fn session(identity: &Identity, peers: &[PublicKey], alpn: &[u8]) -> Result<Session, Error> {
+pub fn session(identity: &Identity, peers: &Trusted, alpn: &[u8]) -> Result<Session, Error> {
     let streams = streams(identity, peers, alpn)?;
     Ok(Session::Real {
         client: Some(Arc::new(QuicClientConfig::try_from(streams.client).map_err(no_suite)?)),
@@ -98,12 +117,10 @@ pub struct Streams {
 ///
 /// # Errors
 /// If TLS cannot be set up.
-pub fn streams(identity: &Identity, peers: &[PublicKey], alpn: &[u8]) -> Result<Streams, Error> {
+pub fn streams(identity: &Identity, peers: &Trusted, alpn: &[u8]) -> Result<Streams, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let pinned = Arc::new(Pinned {
-        peers: peers.iter().map(PublicKey::spki).collect(),
-        algorithms: provider.signature_verification_algorithms,
-    });
+    let pinned =
+        Arc::new(Pinned { peers: peers.clone(), algorithms: provider.signature_verification_algorithms });
     Ok(Streams {
         client: client(identity, Arc::clone(&pinned), Arc::clone(&provider), alpn)?,
         server: server(identity, pinned, provider, alpn)?,
@@ -162,13 +179,13 @@ pub fn key_of(shown: Option<&[CertificateDer<'static>]>) -> Option<[u8; 32]> {
 /// Lets in those whose keys are known.
 #[derive(Debug)]
 struct Pinned {
-    peers: Vec<Vec<u8>>,
+    peers: Trusted,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
 impl Pinned {
     fn check(&self, shown: &CertificateDer<'_>) -> Result<(), Error> {
-        let known = self.peers.iter().any(|peer| peer[..] == shown[..]);
+        let known = PublicKey::of_spki(shown).is_some_and(|key| self.peers.contains(&key));
         known.then_some(()).ok_or(CertificateError::ApplicationVerificationFailure.into())
     }
 

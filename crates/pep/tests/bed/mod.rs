@@ -1,6 +1,7 @@
 //! A client, an accelerator and a server, each a network namespace; removed at the end.
 #![allow(dead_code, reason = "each test program uses a part")]
 
+pub mod router;
 pub mod sky;
 pub mod two;
 
