@@ -10,7 +10,8 @@ use std::time::Duration;
 
 /// A server that answers each connection with what it got, and its address as the server sees it.
 fn exchange(bed: &Bed, server: &str) -> Result<String, std::io::Error> {
-    let listener = bed.within("s", || TcpListener::bind(address(server, 8000)).unwrap());
+    let listener = bed.within("s", || TcpListener::bind(address(server, 0)).unwrap());
+    let port = listener.local_addr().unwrap().port();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let (mut stream, peer) = listener.accept().unwrap();
@@ -21,7 +22,7 @@ fn exchange(bed: &Bed, server: &str) -> Result<String, std::io::Error> {
             }
         });
         let talk = || -> Result<String, std::io::Error> {
-            let mut stream = TcpStream::connect_timeout(&address(server, 8000), Duration::from_secs(5))?;
+            let mut stream = TcpStream::connect_timeout(&address(server, port), Duration::from_secs(5))?;
             stream.set_read_timeout(Some(Duration::from_secs(5)))?;
             stream.write_all(&[7; 100_000])?;
             stream.shutdown(Shutdown::Write)?;
@@ -32,7 +33,7 @@ fn exchange(bed: &Bed, server: &str) -> Result<String, std::io::Error> {
         let answer = bed.within("c", talk);
         if answer.is_err() {
             // The server waits for a connection that may never come.
-            let _ = bed.within("s", || TcpStream::connect(address(server, 8000)));
+            let _ = bed.within("s", || TcpStream::connect(address(server, port)));
         }
         answer
     })
