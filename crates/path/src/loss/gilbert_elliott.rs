@@ -1,6 +1,6 @@
 //! Bursts of losses: a chain of two states (Gilbert 1960, Elliott 1963).
 
-use super::{LossPlace, Model, Parameters, certain};
+use super::{LossPlace, Model, Parameters};
 use crate::Random;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use longhaul_units::{Instant, Probability};
@@ -18,7 +18,7 @@ pub struct GilbertElliott {
     #[serde(default)]
     pub loss_in_good: Probability,
     /// Probability of losing a packet in the bad state (1 - h).
-    #[serde(default = "certain")]
+    #[serde(default = "super::certain")]
     pub loss_in_bad: Probability,
     /// Where on the link.
     #[serde(default)]

@@ -1,7 +1,7 @@
 //! Bursts of losses that last a time: a channel of two states that stays in each for an exponential time (Gilbert 1960, Elliott 1963,
 //! in continuous time).
 
-use super::{LossPlace, Model, Parameters, certain};
+use super::{LossPlace, Model, Parameters};
 use crate::Random;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use longhaul_units::{Duration, Instant, Probability};
@@ -21,7 +21,7 @@ pub struct GilbertElliottTime {
     #[serde(default)]
     pub loss_in_good: Probability,
     /// Probability of losing a packet in the bad state (1 - h).
-    #[serde(default = "certain")]
+    #[serde(default = "super::certain")]
     pub loss_in_bad: Probability,
     /// Where on the link.
     #[serde(default)]

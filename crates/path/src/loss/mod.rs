@@ -17,7 +17,7 @@ pub use random::RandomLoss;
 
 use crate::Random;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
-use longhaul_units::{Instant, Probability};
+use longhaul_units::Instant;
 
 /// Where on a link a loss model acts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -119,8 +119,9 @@ losses! {
     GilbertElliottTime(GilbertElliottTime),
 }
 
-fn certain() -> Probability {
-    Probability::new(1.0).expect("1 is a probability")
+#[cfg(feature = "serde")]
+fn certain() -> longhaul_units::Probability {
+    longhaul_units::Probability::new(1.0).expect("1 is a probability")
 }
 
 /// Trials before the next loss; never for probability zero.
