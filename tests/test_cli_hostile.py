@@ -213,7 +213,7 @@ def test_long_traces_and_short_samples_are_made_on_request_only(command, tmp_pat
     clear(
         command("run", GEO, *day, *out),
         "86.9 GB of memory",
-        "segments of traced flows 6.5",
+        "segments of traced flows 6.48 GB",
         "flow.NAME.trace=false",
         "--large",
     )
