@@ -372,7 +372,7 @@ mod tests {
                 "send_rate = \"1 kbit/s\"",
                 "pep.toml:4: hop.send_rate: 1 kbit/s is not from 10 kbit/s to 100 Gbit/s",
             ),
-            ("initial_rtt = \"90 s\"", "pep.toml:4: hop.initial_rtt: 90 s is not from 1 ms to "),
+            ("initial_rtt = \"9000 s\"", "pep.toml:4: hop.initial_rtt: 9000 s is not from 1 ms to 7200 s"),
             ("credit = \"8 kB\"", "pep.toml:4: hop.credit: 8 kB is not from 16 KiB to 1 GiB"),
         ] {
             let found = terminal(line);
