@@ -10,7 +10,7 @@ use crate::relay::Relay;
 use crate::table::{Ends, Entrance};
 use crate::tunnel::Incoming;
 use longhaul_hop::{Open, ResetCode};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
@@ -29,7 +29,6 @@ pub(crate) fn judge(
     key: Option<[u8; 32]>,
     source: SocketAddr,
     server: SocketAddr,
-    is_guarded: impl Fn(IpAddr) -> bool,
 ) -> Verdict {
     let terminal: Option<&Terminal> =
         config.terminal.iter().find(|terminal| key.is_some_and(|key| terminal.key == Key(key)));
@@ -73,7 +72,7 @@ async fn carry(node: Arc<Node>, incoming: Incoming) {
             mark,
             dscp: if config.dscp { open.dscp } else { 0 },
         };
-        (judge(config, key, open.source, open.destination, is_guarded), outward)
+        (judge(config, key, open.source, open.destination), outward)
     });
     let source = match verdict {
         Verdict::Go(source) => source,
@@ -117,7 +116,7 @@ mod tests {
         );
         let config = crate::load::parse(&text, "hub.toml").unwrap();
         let judged = |key: u8, source: &str, server: &str| {
-            judge(&config, Some([key; 32]), source.parse().unwrap(), server.parse().unwrap(), is_guarded)
+            judge(&config, Some([key; 32]), source.parse().unwrap(), server.parse().unwrap())
         };
         let source = "10.1.2.3:4000";
         assert_eq!(judged(0xab, source, "203.0.113.1:443"), Verdict::Go(source.parse().ok()));
@@ -132,7 +131,7 @@ mod tests {
             assert_eq!(judged(0xab, source, guarded), Verdict::Denied, "no list names {guarded}");
         }
         assert_eq!(
-            judge(&config, None, source.parse().unwrap(), "203.0.113.1:443".parse().unwrap(), is_guarded),
+            judge(&config, None, source.parse().unwrap(), "203.0.113.1:443".parse().unwrap()),
             Verdict::Denied
         );
     }
@@ -143,7 +142,7 @@ mod tests {
         let config = crate::load::parse(&text, "hub.toml").unwrap();
         let judged = |server: &str| {
             let source = "192.168.1.7:4000".parse().unwrap();
-            judge(&config, Some([0xab; 32]), source, server.parse().unwrap(), is_guarded)
+            judge(&config, Some([0xab; 32]), source, server.parse().unwrap())
         };
         assert!(matches!(judged("203.0.113.1:443"), Verdict::Go(Some(_))));
         for private in

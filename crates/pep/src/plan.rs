@@ -75,10 +75,8 @@ pub fn install(begin: Gate, intercept: &Intercept, limits: &Limits) -> String {
          \tchain divert {{\n\
          \t\ttype filter hook prerouting priority {BEHIND_NAT}; policy accept;\n\
          \t\tmeta l4proto {{ 6, 1, 58 }} socket transparent 1 meta mark set meta mark | {divert:#x}\n\
-         \t}}\n"
-    );
-    text += &format!(
-        "\tchain output {{\n\
+         \t}}\n\
+         \tchain output {{\n\
          \t\ttype filter hook output priority {BEFORE_TRACKING}; policy accept;\n\
          \t\tmeta mark & {client:#x} != 0 {apart}\n\
          \t}}\n"
