@@ -1,4 +1,5 @@
-"""Transfers by a real kernel beside the simulator's: the points of a grid, their times, the table and the figure of the errors.
+"""Transfers by a real kernel beside the simulator's: the points of a grid, their times and counts, the table and the figure of the
+errors.
 
 What `validate_kernel.py`, `validate_quic.py` and `validate_second_kernel.py` share.
 """
@@ -19,13 +20,34 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import longhaul
 
-SEEDS = {0.0: (1,), 0.1: (1, 2, 3), 1.0: (1, 2, 3), 2.0: (1, 2, 3, 4, 5)}
-#: Longer transfers are given up, on both sides.
+SEEDS = {0.0: (1,), 0.1: (1, 2, 3), 1.0: (1, 2, 3), 2.0: (1, 2, 3, 4, 5), 5.0: (1, 2, 3, 4, 5)}
+#: Longer transfers are given up, on both sides: so many seconds, and with long round trips so many of them.
 LONGEST = 60  # s
+ROUND_TRIPS = 40
+#: Queues beside DropTail, as a link has them, and their length in packets. Those that decide at random are run with several seeds.
+DISCIPLINES = {
+    "codel": '{ kind = "codel", limit = "1000 packets" }',
+    "fq_codel": '{ kind = "fq_codel", limit = "1000 packets" }',
+    "pie": '{ kind = "pie", limit = "1000 packets" }',
+    "red": '{ kind = "red", limit = "1000 packets", target_delay = "20 ms", mean_packet = "1500 B" }',
+}
+RANDOM = ("pie", "red")
+#: What is compared beside the completion time: metrics of the flow, and packets on the way of its ACKs.
+COUNTS = {
+    "retransmitted_packets": "retransmissions",
+    "fast_retransmits": "recoveries",
+    "reductions_undone": "undos",
+    "timeouts": "timeouts",
+    "acks": "ACKs",
+}
+#: Differences of counts are in relation to at least so much: one of three is no error of a third.
+FEW = 10
+#: What is to hold: median and 90th percentile of the error.
+WANTED_TIME, WANTED_COUNT = (0.015, 0.06), (0.10, 0.25)
 #: The simulator's TCP that does what Linux does; to the emulator it says what buffers and timers the kernel is to have.
 LINUX = ', variant = "linux"'
 #: A packet of TCP over IP as it is on the wire.
@@ -44,6 +66,32 @@ class Point:
     control: str
     size: float
     transport: str = "tcp"
+    #: The queue at the bottleneck: "droptail" of `queue` bandwidth-delay products, or one of `DISCIPLINES`.
+    discipline: str = "droptail"
+    #: The link is silent for so many seconds from 3 s on.
+    outage: float = 0.0
+    #: Delays some packets: probability in per cent and delay in ms.
+    reordering: tuple[float, float] | None = None
+
+    @property
+    def longest(self) -> float:
+        """Longer transfers are given up, in s."""
+        return max(LONGEST, ROUND_TRIPS * self.rtt / 1e3)
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Several where chance decides."""
+        chance = self.discipline in RANDOM or self.reordering is not None
+        return SEEDS[0.1] if chance and not self.loss else SEEDS[self.loss]
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        queue = f"queue {self.queue} BDP" if self.discipline == "droptail" else self.discipline
+        loss = f", loss {self.loss} %" if self.loss else ""
+        outage = f", outage {self.outage:g} s" if self.outage else ""
+        late = f", {self.reordering[0]:g} % late by {self.reordering[1]:g} ms" if self.reordering else ""
+        return f"{self.control}, {self.rate} Mbit/s, {self.rtt} ms{loss}{outage}{late}, {queue}, {self.size:g} MB"
 
     def tcp(self, settings: str = LINUX) -> str:
         """The `tcp` of its flow, with settings beside the congestion control."""
@@ -53,59 +101,90 @@ class Point:
         """As a scenario whose flow has this `tcp` (or `quic`); the way back is fast and never lossy."""
         packets = max(4, round(self.queue * self.rate * 1e6 * self.rtt / 1e3 / 8 / PACKET))
         loss = f'loss = {{ kind = "random", probability = "{self.loss} %" }}\n' if self.loss else ""
+        if self.outage:
+            loss += f'outages = [{{ start = "3 s", duration = "{self.outage} s" }}]\n'
+        if self.reordering:
+            probability, late = self.reordering
+            loss += f'reordering = {{ probability = "{probability} %", delay = "{late} ms" }}\n'
+        queue = DISCIPLINES.get(self.discipline, f'{{ kind = "droptail", limit = "{packets} packets" }}')
         return (
-            f'[run]\nduration = "{LONGEST} s"\nseed = {seed}\nsample = "1 s"\n'
+            f'[run]\nduration = "{self.longest:g} s"\nseed = {seed}\nsample = "1 s"\n'
             f'[[link]]\nname = "path"\nends = ["server", "client"]\ndelay = "{self.rtt / 2} ms"\nrate = "{self.rate} Mbit/s"\n'
-            f'[link.forward]\nqueue = {{ kind = "droptail", limit = "{packets} packets" }}\n{loss}'
+            f"[link.forward]\nqueue = {queue}\n{loss}"
             f'[link.reverse]\nrate = "1 Gbit/s"\n'
             f'[[flow]]\nname = "get"\nfrom = "server"\nto = "client"\napp = {{ kind = "bulk", size = "{self.size} MB" }}\n'
             f'transport = "{self.transport}"\n{self.transport} = {{ {tcp} }}\n'
         )
 
 
+#: The completion time in s ("time"), `None` if it took too long, and counts by their names in `COUNTS`, as far as they are known.
+Measured = dict[str, float | None]
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """Completion times in s (medians over the seeds), or `None` if it took too long."""
+    """Medians over the seeds."""
 
     point: Point
-    kernel: float | None
-    simulated: float | None
+    kernel: Measured
+    simulated: Measured
     late: int  # runs that the emulator marked INVALID, and that were left out
 
     @property
     def error(self) -> float | None:
-        """(simulated - kernel) / kernel."""
-        if self.kernel is None or self.simulated is None:
+        """(simulated - kernel) / kernel, of the completion time."""
+        kernel, simulated = self.kernel.get("time"), self.simulated.get("time")
+        return None if kernel is None or simulated is None else (simulated - kernel) / kernel
+
+    def count_error(self, name: str) -> float | None:
+        """The same of a count, where there are few in relation to `FEW`."""
+        kernel, simulated = self.kernel.get(name), self.simulated.get(name)
+        if self.error is None or kernel is None or simulated is None:
             return None
-        return (self.simulated - self.kernel) / self.kernel
+        return (simulated - kernel) / max(kernel, FEW)
 
 
 T = TypeVar("T")
-#: Measures a point by the kernel: the completion time, `None` if it took too long, and how many of the runs were INVALID.
-Measure = Callable[[Point], tuple[float | None, int]]
+#: Measures a point by the kernel, and how many of the runs were INVALID.
+Measure = Callable[[Point], tuple[Measured, int]]
 
 
-def simulate(text: str) -> float | None:
-    """Completion time in the simulator."""
+def read(summary: dict[str, Any]) -> Measured:
+    """What is compared of a result, be it of the simulator or of the emulator."""
+    flow = summary["flows"][0]["metrics"]
+    counts = {name: flow.get(name) for name in COUNTS if name != "acks"}
+    # What enters the link from the receiver's end.
+    back = [link["metrics"] for link in summary["links"] if link["from"] == "client"]
+    return {"time": flow.get("completion_time_s"), **counts, "acks": sum(link["arrivals"] for link in back)}
+
+
+def simulate(text: str) -> Measured:
+    """A run of the simulator."""
     with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
         file.write(text)
         file.flush()
-        result = longhaul.run(file.name, tables=False)
-    value = result.summary["flows"][0]["metrics"]["completion_time_s"]
-    return None if value is None else float(value)
+        return read(longhaul.run(file.name, tables=False).summary)
 
 
-def simulated(point: Point, tcp: str) -> float | None:
-    """The simulator's completion time with this `tcp`."""
-    return median([simulate(point.scenario(seed, tcp)) for seed in SEEDS[point.loss]])
+def simulated(point: Point, tcp: str) -> Measured:
+    """What the simulator makes of a point with this `tcp`."""
+    return medians([simulate(point.scenario(seed, tcp)) for seed in point.seeds])
 
 
-def measured_before(file: Path) -> dict[Point, tuple[float | None, int]]:
-    """The kernel's times in a file of points, one JSON object a line."""
+def measured_before(file: Path) -> dict[Point, tuple[Measured, int]]:
+    """What kernels did, of a file of points, one JSON object a line."""
     if not file.exists():
         return {}
     rows = [json.loads(line) for line in file.read_text().splitlines()]
-    return {Point(**row["point"]): (row["kernel"], row["late"]) for row in rows}
+    found = {}
+    for row in rows:
+        kernel = row["kernel"]
+        if not isinstance(kernel, dict):
+            kernel = {"time": kernel}  # files from before counts were kept
+        point = row["point"]
+        late = point.get("reordering")
+        found[Point(**{**point, "reordering": late and tuple(late)})] = (kernel, row["late"])
+    return found
 
 
 def do_all(work: Callable[[T], None], items: Sequence[T], workers: int) -> None:
@@ -158,9 +237,52 @@ def measure_all(
     print(file=sys.stderr)
 
 
-def median(times: list[float | None]) -> float | None:
-    finished = [time for time in times if time is not None]
-    return statistics.median(finished) if times and len(finished) == len(times) else None
+def median(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if values and len(known) == len(values) else None
+
+
+def medians(runs: Sequence[Measured]) -> Measured:
+    """Each value's median; `None` if it is unknown of one run."""
+    return {name: median([run.get(name) for run in runs]) for name in ("time", *COUNTS)}
+
+
+def percentile(errors: list[float]) -> float:
+    """The 90th."""
+    return sorted(errors)[min(len(errors) - 1, int(0.9 * len(errors)))]
+
+
+def count_table(outcomes: list[Outcome], groups: Sequence[tuple[str, list[Outcome]]]) -> str:
+    """Errors of the time and of all counts by groups of points: median and 90th percentile, and the points furthest off."""
+    names = ["time", *COUNTS]
+    titles = ["completion time", *COUNTS.values()]
+    lines = ["| | points | " + " | ".join(titles) + " |", "|---|---|" + "---|" * len(titles)]
+    for group, part in groups:
+        cells = []
+        for name in names:
+            errors = [o.error if name == "time" else o.count_error(name) for o in part]
+            known = [abs(error) for error in errors if error is not None]
+            wanted = WANTED_TIME if name == "time" else WANTED_COUNT
+            if not known:
+                cells.append("-")
+                continue
+            middle, ninety = statistics.median(known), percentile(known)
+            mark = "" if middle <= wanted[0] and ninety <= wanted[1] else " **not**"
+            cells.append(f"{middle:.1%}, {ninety:.1%}{mark}")
+        if part:
+            lines.append(f"| {group} | {len(part)} | " + " | ".join(cells) + " |")
+    lines += ["", "| furthest off in counts | " + " | ".join(titles) + " |", "|---|" + "---|" * len(titles)]
+
+    def worst(o: Outcome) -> float:
+        return max((abs(o.count_error(name) or 0) for name in COUNTS), default=0)
+
+    for o in sorted(outcomes, key=worst, reverse=True)[:20]:
+        pairs = []
+        for name in names:
+            kernel, ours = o.kernel.get(name), o.simulated.get(name)
+            pairs.append("-" if kernel is None or ours is None else f"{kernel:.5g} / {ours:.5g}")
+        lines.append(f"| {o.point.name} | " + " | ".join(pairs) + " |")
+    return "\n".join(lines)
 
 
 def table(outcomes: list[Outcome], controls: Sequence[str], by_loss: bool = True) -> str:
@@ -186,9 +308,7 @@ def table(outcomes: list[Outcome], controls: Sequence[str], by_loss: bool = True
         )
     lines += ["", "| furthest off | kernel | simulated | error |", "|---|---|---|---|"]
     for o in sorted((o for o in outcomes if o.error is not None), key=lambda o: -abs(o.error or 0))[:12]:
-        p = o.point
-        what = f"{p.control}, {p.rate} Mbit/s, {p.rtt} ms, loss {p.loss} %, queue {p.queue} BDP, {p.size} MB"
-        lines.append(f"| {what} | {o.kernel:.2f} s | {o.simulated:.2f} s | {o.error:+.1%} |")
+        lines.append(f"| {o.point.name} | {o.kernel['time']:.2f} s | {o.simulated['time']:.2f} s | {o.error:+.1%} |")
     return "\n".join(lines)
 
 
@@ -202,7 +322,7 @@ def figure(outcomes: list[Outcome], controls: Sequence[str], file: Path) -> None
         part = [o for o in outcomes if o.error is not None and o.point.control == control]
         middle = statistics.median(abs(o.error or 0) for o in part) if part else 0
         axes.plot(
-            [o.kernel or 0 for o in part], [100 * (o.error or 0) for o in part], marker, markersize=4, fillstyle="none",
+            [o.kernel["time"] or 0 for o in part], [100 * (o.error or 0) for o in part], marker, markersize=4, fillstyle="none",
             label=f"{control}: {len(part)} points, median error {middle:.1%}",
         )  # fmt: skip
     axes.axhspan(-5, 5, color="0.9", zorder=0)
@@ -254,12 +374,11 @@ def compare(
         results = pool.map(lambda point: simulated(point, tcp(point, arguments.tcp)), grid)
         times = dict(zip(grid, results, strict=True))
     known = measured_before(arguments.points)
-    short = [point for point in grid if times[point] is not None]
-    missing = [point for point in short if point not in known]
+    missing = [point for point in grid if point not in known]
     # In any order, so that what an interrupted run has measured is a fair sample.
     random.Random(1).shuffle(missing)
     if missing and not arguments.no_run:
-        rates = {point: 8.0 * point.size / (times[point] or LONGEST) for point in missing}
+        rates = {point: 8.0 * point.size / (times[point]["time"] or point.longest) for point in missing}
         measure_all(
             missing,
             rates,
@@ -270,13 +389,21 @@ def compare(
             file=arguments.points,
         )
         known = measured_before(arguments.points)
-    outcomes = [Outcome(p, known[p][0], times[p], known[p][1]) for p in short if p in known]
+    outcomes = [Outcome(p, known[p][0], times[p], known[p][1]) for p in grid if p in known]
     late = sum(o.late for o in outcomes)
-    slow = sum(o.kernel is None for o in outcomes)
+    finished = [(o.kernel["time"] is not None, o.simulated["time"] is not None, o.point.name) for o in outcomes]
+    neither = sum(not kernel and not ours for kernel, ours, _ in finished)
     print(
-        f"{len(grid)} points, {len(grid) - len(short)} of which take the simulator longer than {LONGEST} s; {len(outcomes)} measured, of"
-        f" which {slow} took the kernel longer; {late} runs were INVALID and are left out; load {os.getloadavg()[0]:.1f}\n"
+        f"{len(grid)} points, {len(outcomes)} of them measured; {neither} take both too long; {late} runs were INVALID and are"
+        f" left out; load {os.getloadavg()[0]:.1f}"
     )
+    for kernel, ours, name in finished:
+        if kernel != ours:
+            print(f"only {'the kernel' if kernel else 'the simulator'} finishes {name}")
+    print()
     print(table(outcomes, controls, by_loss))
+    groups = [("all", outcomes)]
+    groups += [(control, [o for o in outcomes if o.point.control == control]) for control in controls]
+    print("\n" + count_table(outcomes, groups))
     if arguments.figure:
         figure(outcomes, controls, arguments.figure)

@@ -14,7 +14,7 @@ import os
 import sys
 from pathlib import Path
 
-from kernel_points import SEEDS, Point, compare, compare_arguments, median
+from kernel_points import Measured, Point, compare, compare_arguments, medians
 from validate_kernel import ROOT, emulate
 
 #: By scale: rates in Mbit/s, RTTs in ms, losses in per cent, sizes in MB. Queues are one bandwidth-delay product long.
@@ -31,11 +31,11 @@ def settings(point: Point, _: str = "") -> str:
     return f'congestion = "{point.control}", unordered = true'
 
 
-def measure(point: Point, emulator: Path) -> tuple[float | None, int]:
-    """The completion time with real packets, and how many of the runs were INVALID."""
-    runs = [emulate(emulator, point.scenario(seed, settings(point))) for seed in SEEDS[point.loss]]
-    valid = [time for time, good in runs if good]
-    return median(valid), len(runs) - len(valid)
+def measure(point: Point, emulator: Path) -> tuple[Measured, int]:
+    """What was done with real packets, and how many of the runs were INVALID."""
+    runs = [emulate(emulator, point.scenario(seed, settings(point))) for seed in point.seeds]
+    valid = [measured for measured, good in runs if good]
+    return medians(valid), len(runs) - len(valid)
 
 
 def main() -> None:

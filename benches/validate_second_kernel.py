@@ -35,13 +35,14 @@ from kernel_points import (
     LINUX,
     LONGEST,
     PACKET,
-    SEEDS,
+    Measured,
     Point,
     common_arguments,
     compare,
     compare_arguments,
     do_all,
     median,
+    medians,
 )
 
 #: By scale: rates in Mbit/s, RTTs in ms, losses in per cent, sizes in MB; the queue is one bandwidth-delay product.
@@ -144,18 +145,19 @@ def _run(done: dict[str, Any], control: str, why: list[str]) -> Run:
     return Run(done["time_s"], done["retransmitted"] or 0, "; ".join(why))
 
 
-def measure(guests: Guests, point: Point) -> tuple[float | None, int]:
-    """Completion time of a point of the comparison with the simulator, and how many of the runs were INVALID."""
-    times, late = [], 0
-    for seed in SEEDS[point.loss]:
+def measure(guests: Guests, point: Point) -> tuple[Measured, int]:
+    """What the second kernel did at a point of the comparison with the simulator, and how many of the runs were INVALID."""
+    runs: list[Measured] = []
+    late = 0
+    for seed in point.seeds:
         for _ in range(ATTEMPTS):
             with guests.lend() as guest:
                 run = over_bridge(guest, point.scenario(seed, point.tcp()), point.size * 10**6, point.control, LONGEST)
             if not run.invalid:
-                times.append(run.time)
+                runs.append({"time": run.time, "retransmitted_packets": run.retransmitted})
                 break
             late += 1
-    return median(times), late
+    return medians(runs), late
 
 
 @dataclass(frozen=True)

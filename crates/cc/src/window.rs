@@ -198,16 +198,18 @@ impl<A: Avoidance, S: SlowStart> WindowBased<A, S> {
         self.before_cut = Some((self.window, self.avoidance.clone(), self.slow_start.clone()));
     }
 
-    /// RFC 9438 section 4.9.2: everything as before the cut, unless the window has already outgrown it.
+    /// RFC 9438 section 4.9.2: everything as before the cut, unless the window has already outgrown it; then the threshold is
+    /// (RFC 4015 section 3.3 gives it back, whatever the window).
     fn undo(&mut self) {
         self.recovering = false;
-        if let Some((window, avoidance, slow_start)) = self.before_cut.take() {
-            if self.window.cwnd < window.cwnd {
-                let Window { idle, unused, .. } = self.window;
-                (self.window, self.avoidance, self.slow_start) = (window, avoidance, slow_start);
-                (self.window.idle, self.window.unused) = (idle, unused);
-            }
+        let Some((window, avoidance, slow_start)) = self.before_cut.take() else { return };
+        if self.window.cwnd > window.cwnd {
+            self.window.ssthresh = self.window.ssthresh.max(window.ssthresh);
+            return;
         }
+        let Window { idle, unused, .. } = self.window;
+        (self.window, self.avoidance, self.slow_start) = (window, avoidance, slow_start);
+        (self.window.idle, self.window.unused) = (idle, unused);
     }
 }
 
@@ -410,15 +412,25 @@ mod tests {
     }
 
     #[test]
-    fn an_outgrown_cut_is_not_undone() {
-        // RFC 9438 section 4.9.2: only if cwnd < cwnd_prior.
+    fn of_an_outgrown_cut_only_the_threshold_is_undone() {
+        // RFC 9438 section 4.9.2: only if cwnd < cwnd_prior. RFC 4015 section 3.3: ssthresh is what it was.
         let mut reno = reno(2 * MSS);
         reno.on_congestion(&event(CongestionKind::Timeout, 20_000)); // cwnd 1000, ssthresh 10,000
         for _ in 0..2 {
             reno.on_ack(&ack());
         }
         reno.on_congestion(&event(CongestionKind::Spurious, 0));
-        assert_eq!((reno.window(), reno.ssthresh()), (3000, 10_000));
+        assert_eq!((reno.window(), reno.ssthresh()), (3000, u64::MAX));
+    }
+
+    #[test]
+    fn a_timeout_of_the_least_window_is_undone() {
+        // There is nothing to cut from cwnd, but ssthresh falls to two segments: it would stay there for ever.
+        let mut reno = reno(MSS);
+        reno.on_congestion(&event(CongestionKind::Timeout, 1_000));
+        assert_eq!((reno.window(), reno.ssthresh()), (1000, 2000));
+        reno.on_congestion(&event(CongestionKind::Spurious, 0));
+        assert_eq!((reno.window(), reno.ssthresh()), (1000, u64::MAX));
     }
 
     #[test]

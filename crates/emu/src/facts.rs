@@ -80,16 +80,19 @@ fn flow_facts(run: &Finished<'_>, flow: FlowId) -> FlowFacts {
     }
 }
 
-/// Kernels do not count how often they entered fast recovery, or reduced for a mark.
+/// Kernels do not count of each socket how often it entered fast recovery and what was undone, and not at all how often they reduced
+/// for a mark.
 fn sender_facts(measured: &Measured, last: &TcpInfo) -> SenderFacts {
     let before = &measured.info_before;
+    let syns = measured.netstat.map_or(0, |counted| counted.syns);
     let least = Some(last.min_rtt).filter(|least| !least.is_zero());
     SenderFacts {
         data_segments_sent: last.data_segments_sent.saturating_sub(before.data_segments_sent),
         data_bytes_sent: last.bytes_sent.saturating_sub(before.bytes_sent),
-        retransmitted_segments: last.retransmitted.saturating_sub(before.retransmitted),
-        fast_retransmits: None,
-        timeouts: last.timeouts.map(|count| count.saturating_sub(before.timeouts.unwrap_or(0))),
+        retransmitted_segments: last.retransmitted.saturating_sub(before.retransmitted + syns),
+        fast_retransmits: measured.netstat.map(|counted| counted.recoveries),
+        reductions_undone: measured.netstat.map(|counted| counted.undone),
+        timeouts: last.timeouts.map(|count| count.saturating_sub(before.timeouts.unwrap_or(0) + syns)),
         ecn_reductions: None,
         ack_congestion_events: 0,
         largest_ack_ratio: 0,

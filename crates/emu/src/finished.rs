@@ -3,6 +3,7 @@
 use crate::driver::Driven;
 use crate::flows::Progress;
 use crate::lateness::Bounds;
+use crate::netstat::Netstat;
 use crate::recorder::Recorder;
 use crate::tcp_info::TcpInfo;
 use longhaul_quic::Done;
@@ -13,6 +14,8 @@ use longhaul_units::{Duration, FlowId, IdVec};
 pub(crate) struct Measured {
     /// At the end of the warm-up.
     pub info_before: TcpInfo,
+    /// Counters of the sender's kernel at the end of the warm-up, then of the measured time, if the flow has the host for itself.
+    pub netstat: Option<Netstat>,
     pub delivered_before: u64,
     pub quic_before: Option<Done>,
     /// Sum of the samples of cwnd while measured in bytes, and how many there were.

@@ -10,7 +10,7 @@ use crate::world::FIRST_PORT;
 use crate::{Error, kernel, namespace, sys};
 use longhaul_quic::Incidents;
 use longhaul_scenario::{BufferSpec, Ending, FlowInstance, FlowSpec};
-use longhaul_traffic::{App, End, Qoe, Streams};
+use longhaul_traffic::{App, End, Qoe, Side, Streams};
 use longhaul_units::{Duration, FlowId, Histogram, Instant};
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, setsockopt, sockopt};
@@ -146,6 +146,14 @@ impl Run<'_> {
 impl Flow<'_> {
     pub(crate) fn port(&self) -> u16 {
         FIRST_PORT + self.id.0 as u16
+    }
+
+    /// The namespace of the end that sends the bulk of the data.
+    pub(crate) fn sender_namespace(&self) -> &str {
+        match self.spec.app.data_sender() {
+            Side::Client => self.namespaces[0],
+            Side::Server => self.namespaces[1],
+        }
     }
 
     /// The server's socket, listening.

@@ -244,7 +244,7 @@ mod tests {
             settings.sysctls.into_iter().find(|(known, _)| known == name).map(|(_, value)| value).unwrap()
         };
         let linux = || Settings::new(&tcp("variant = \"linux\""), 1);
-        assert_eq!(value(linux(), "ipv4/tcp_rmem"), "4096 131072 6291456");
+        assert_eq!(value(linux(), "ipv4/tcp_rmem"), "4096 131072 33554432");
         // 4 MiB of payload in pieces of 1460 bytes, and of eight times as many.
         assert_eq!(value(linux(), "ipv4/tcp_wmem"), "4096 16384 6653430");
         assert_eq!(

@@ -30,6 +30,7 @@ pub mod losses;
 pub mod moved;
 pub mod names;
 pub mod namespace;
+pub mod netstat;
 mod nft;
 pub mod other_end;
 mod output;

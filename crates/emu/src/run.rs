@@ -9,6 +9,7 @@ use crate::flows::{self, Flow, Progress, Run};
 use crate::kernel::TcpOf;
 use crate::lateness::Bounds;
 use crate::losses;
+use crate::netstat::Netstat;
 use crate::output::Output;
 use crate::plan::Plan;
 use crate::quic::QuicFlows;
@@ -306,6 +307,7 @@ impl<'a> Watch<'a> {
     fn new(scenario: &'a Scenario, flows: &'a IdVec<FlowId, Flow<'a>>) -> Self {
         let measured = |_: &Flow<'_>| Measured {
             info_before: TcpInfo::default(),
+            netstat: None,
             delivered_before: 0,
             quic_before: None,
             cwnd: (0.0, 0),
@@ -350,6 +352,7 @@ impl<'a> Watch<'a> {
             }
             if now >= end || options.until_done && self.is_done() {
                 self.sample(now);
+                self.end_measuring();
                 return Ok(());
             }
             if stop.load(Ordering::Relaxed) {
@@ -358,6 +361,13 @@ impl<'a> Watch<'a> {
             let until = next_sample.min(end).since(now).min(TICK);
             thread::sleep(time::Duration::from_nanos(until.as_nanos()));
         }
+    }
+
+    /// The namespace of a flow's sender, if no other flow has an end there: then its kernel counts for this flow alone.
+    fn own_kernel<'b>(&self, flow: &'b Flow<'a>) -> Option<&'b str> {
+        let namespace = flow.sender_namespace();
+        let ends = self.flows.iter().filter(|other| other.namespaces.contains(&namespace)).count();
+        (ends == 1).then_some(namespace)
     }
 
     fn delivered(&self) -> u64 {
@@ -377,6 +387,17 @@ impl<'a> Watch<'a> {
             measured.info_before = flow.progress.sample().unwrap_or_default();
             flow.progress.begin_measuring.store(true, Ordering::Relaxed);
             measured.delivered_before = flow.progress.delivered.load(Ordering::Relaxed);
+        }
+        for (id, flow) in self.flows.enumerated() {
+            self.measured[id].netstat = self.own_kernel(flow).and_then(Netstat::of);
+        }
+    }
+
+    fn end_measuring(&mut self) {
+        for (id, flow) in self.flows.enumerated() {
+            let Some(before) = self.measured[id].netstat.take() else { continue };
+            let now = self.own_kernel(flow).and_then(Netstat::of);
+            self.measured[id].netstat = now.map(|now| now.since(&before));
         }
     }
 

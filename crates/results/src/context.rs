@@ -3,7 +3,7 @@
 use crate::links::ratio;
 use crate::{FlowFacts, RunFacts};
 use longhaul_cc::Algorithm;
-use longhaul_scenario::{FlowSpec, QuicCongestion, QuicSpec, TcpSpec};
+use longhaul_scenario::{FlowSpec, QuicCongestion, QuicSpec, SpuriousDetectionSpec, TcpSpec};
 use longhaul_tcp::Limit;
 use longhaul_units::{DeclaredId, Duration, FlowId, GroupId, IdVec, Instant, LinkId, Size};
 
@@ -85,6 +85,10 @@ impl<'a> Context<'a> {
     /// Packets that one ACK is for.
     pub fn ack_every(&self, flow: FlowId) -> u32 {
         self.quic(flow).map_or(self.tcp(flow).ack_every, |quic| quic.ack_every)
+    }
+    /// Whether a flow's sender detects reductions of its window that were for nothing.
+    pub fn undoes(&self, flow: FlowId) -> bool {
+        self.quic(flow).is_none() && self.tcp(flow).spurious_detection != SpuriousDetectionSpec::default()
     }
     /// The largest window that a flow's receiver can offer; `None` if it is unlimited.
     pub fn largest_window(&self, flow: FlowId) -> Option<u64> {

@@ -52,6 +52,9 @@ metrics! {
          study (section 5). Of a link: (drops + marks) / transmitted packets, the general rate GCER.";
     FAST_RETRANSMITS: "fast_retransmits", "", "Fast retransmits",
         "Times that loss recovery was entered on duplicate ACKs or SACK, while measured.";
+    REDUCTIONS_UNDONE: "reductions_undone", "", "Reductions undone",
+        "Reductions of the congestion window that were taken back, while measured, since they had been for nothing (RFC 3522, RFC 5682, \
+         RFC 3708). Only of senders that detect it.";
     TIMEOUTS: "timeouts", "", "Timeouts",
         "Expirations of the retransmission timer, back-offs included, while measured.";
     FAILED_STARTS: "failed_starts", "", "Failed starts",

@@ -119,6 +119,8 @@ pub struct SenderFacts {
     pub retransmitted_segments: u64,
     /// Times that loss recovery was entered on duplicate ACKs or SACK.
     pub fast_retransmits: Option<u64>,
+    /// Reductions of the window that were taken back since they had been for nothing.
+    pub reductions_undone: Option<u64>,
     /// Expirations of the retransmission timer.
     pub timeouts: Option<u64>,
     /// Reductions of the window that answered an ECN echo.
@@ -142,6 +144,7 @@ impl From<&Stats> for SenderFacts {
             data_bytes_sent: stats.data_bytes_sent,
             retransmitted_segments: stats.retransmitted_segments,
             fast_retransmits: Some(stats.fast_retransmits),
+            reductions_undone: Some(stats.reductions_undone),
             timeouts: Some(stats.timeouts),
             ecn_reductions: Some(stats.ecn_reductions),
             ack_congestion_events: stats.ack_congestion_events,

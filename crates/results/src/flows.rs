@@ -103,6 +103,9 @@ fn flow_metrics(context: &Context<'_>, flow: FlowId) -> Metrics {
     metrics.set(ECN_REDUCTIONS, count(sender.ecn_reductions));
     set_ack_congestion(&mut metrics, context, &[flow]);
     metrics.set(FAST_RETRANSMITS, count(sender.fast_retransmits));
+    if context.undoes(flow) {
+        metrics.set(REDUCTIONS_UNDONE, count(sender.reductions_undone));
+    }
     metrics.set(TIMEOUTS, count(sender.timeouts));
     metrics.set(CONGESTION_EVENTS, count(sender.congestion_events()));
     metrics.set(CONGESTION_EVENT_RATE, context.congestion_event_rate(flow));
@@ -157,6 +160,9 @@ pub(crate) fn group_metrics(
     metrics.set(ECN_REDUCTIONS, known(&|sender| sender.ecn_reductions));
     set_ack_congestion(&mut metrics, context, members);
     metrics.set(FAST_RETRANSMITS, known(&|sender| sender.fast_retransmits));
+    if members.iter().any(|flow| context.undoes(*flow)) {
+        metrics.set(REDUCTIONS_UNDONE, known(&|sender| sender.reductions_undone));
+    }
     metrics.set(TIMEOUTS, known(&|sender| sender.timeouts));
     metrics.set(CONGESTION_EVENTS, events);
     metrics.set(CONGESTION_EVENT_RATE, events.and_then(|events| ratio(events, sent)));

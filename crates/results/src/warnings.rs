@@ -7,7 +7,7 @@ use crate::{FlowFailure, FlowSummary, LinkSummary, Metric, MiddleboxSummary, War
 use longhaul_cc::{Algorithm, Pacing, SlowStartKind};
 use longhaul_scenario::middlebox::OnQuic;
 use longhaul_scenario::{CarrierSpec, MiddleboxInstance, MiddleboxSpec, ShareSpec};
-use longhaul_units::{DeclaredId, FlowId, GroupId, IdVec, Limit, LinkId, MiddleboxId, ids};
+use longhaul_units::{DeclaredId, Duration, FlowId, GroupId, IdVec, Limit, LinkId, MiddleboxId, ids};
 
 mod handshake;
 mod probe_rtt;
@@ -20,6 +20,8 @@ const FAR: f64 = 2.0;
 const FULL: f64 = 0.95;
 /// Fewer timeouts may be chance.
 const ENOUGH_TIMEOUTS: f64 = 5.0;
+/// The timeout of data after a lost SYN (RFC 6298 section 5.7).
+const RTO_AFTER_SYN_LOSS: Duration = Duration::from_secs(3);
 /// Fewer congestion events do not determine a rate.
 const ENOUGH_EVENTS: f64 = 10.0;
 
@@ -104,6 +106,9 @@ pub(crate) fn collect(
         warn("not_finished", having(&|flow| not_finished(context, flow)), &|_| {
             "the transfer did not finish before the end of the run".to_string()
         });
+        warn("first_rto", having(&|flow| is_ours(flow) && first_rto(context, flow).is_some()), &|flow| {
+            first_rto(context, flow).unwrap_or_default()
+        });
         warn("min_rto", having(&|flow| early_timeouts(context, flow).is_some()), &|flow| {
             early_timeouts(context, flow).unwrap_or_default()
         });
@@ -181,6 +186,34 @@ fn is_window_limited(context: &Context<'_>, flow: &FlowSummary) -> bool {
         flow.limited.iter().find(|(name, _)| *name == "receiver_window").map_or(0.0, |(_, share)| *share);
     let Some(buffer) = window_bytes(context, flow) else { return false };
     limited > NOTICEABLE && bandwidth_delay_product(context, flow).is_some_and(|product| buffer < product)
+}
+
+/// A round trip above the first retransmission timeout, if nothing shows that the SYN was sent again for nothing: by the letter of the
+/// RFCs the connection then begins with one segment, and above RFC 6298's next timeout it never gets on.
+fn first_rto(context: &Context<'_>, flow: &FlowSummary) -> Option<String> {
+    let (tcp, rtt_s) = (context.tcp(flow.id), round_trip(context, flow));
+    let rtt = Duration::from_secs_f64(rtt_s);
+    let detects = tcp.timestamps && tcp.spurious_detection.eifel;
+    if context.quic(flow.id).is_some() || tcp.established || detects || rtt <= tcp.rto.initial {
+        return None;
+    }
+    let never = rtt > RTO_AFTER_SYN_LOSS.max(tcp.rto.initial) && !tcp.timestamps;
+    let then = if never {
+        format!(
+            ", and data with a timeout of {RTO_AFTER_SYN_LOSS} (RFC 6298 section 5.7), which is shorter too: what is sent again gives no \
+             round trip (Karn's rule), so that timeouts go on and the window stays small"
+        )
+    } else {
+        String::new()
+    };
+    Some(format!(
+        "the round trip of {:.1} s is longer than the first retransmission timeout, {} (rto.initial): the SYN is taken for lost, and \
+         the connection begins with one segment (RFC 5681 section 3.1){then}. rto = {{ initial = \"{:.0} s\" }} avoids it, or \
+         timestamps = true with spurious_detection = {{ eifel = true }}, as variant = \"linux\" has",
+        rtt_s,
+        tcp.rto.initial,
+        (2.0 * rtt_s).ceil(),
+    ))
 }
 
 /// Timeouts that no loss explains, where the RTT varies by more than the smallest timeout: after quick round trips the timer expires

@@ -43,6 +43,7 @@ fn flow(fast_retransmits: Option<u64>, finished: Option<Instant>) -> FlowFacts {
             data_bytes_sent: 1_460_000,
             retransmitted_segments: 20,
             fast_retransmits,
+            reductions_undone: Some(0),
             timeouts: Some(3),
             ecn_reductions: Some(0),
             ack_congestion_events: 0,

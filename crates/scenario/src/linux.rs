@@ -5,6 +5,7 @@ use crate::{
     AutotuningSpec, BufferSpec, DelayedAck, RateReduction, RtoSpec, Scenario, SpuriousDetectionSpec, TcpSpec,
     Variant,
 };
+use longhaul_cc::algorithms::bbr::BbrParams;
 use longhaul_cc::algorithms::cubic::CubicParams;
 use longhaul_cc::{Algorithm, Reduces, SlowStartKind};
 use longhaul_units::{Duration, Limit, Size};
@@ -15,6 +16,10 @@ use toml::{Table, Value};
 const LARGEST_SEND_BUFFER: u64 = 4_194_304;
 /// TCP_MAX_QUICKACKS.
 const QUICK_ACKS: u32 = 16;
+/// tcp_syn_linear_timeouts, since 6.5.
+const SYN_LINEAR_TIMEOUTS: u32 = 4;
+/// tcp_init_transfer: one segment only after more than one retransmission.
+const TOLERATED_SYN_LOSSES: u32 = 1;
 
 /// Linux's retransmission timeout, with this largest value (`TCP_RTO_MAX_MS`).
 pub(crate) fn rto(max: Duration) -> RtoSpec {
@@ -23,6 +28,7 @@ pub(crate) fn rto(max: Duration) -> RtoSpec {
         min: Duration::from_millis(200),
         granularity: Duration::from_millis(200),
         max,
+        variation_by_round: true,
         ..RtoSpec::default()
     }
 }
@@ -36,11 +42,12 @@ pub(crate) fn like_linux(base: &TcpSpec) -> TcpSpec {
     };
     let slow_start: SlowStartKind =
         serde_json::from_str(slow_start).expect("a slow start that is registered");
-    // A CUBIC without settings is Linux's.
+    // A CUBIC or a BBR without settings is Linux's.
     let congestion = match &base.congestion {
         Algorithm::Cubic(params) if *params == CubicParams::default() => {
             Algorithm::Cubic(CubicParams::linux())
         }
+        Algorithm::Bbr(params) if *params == BbrParams::default() => Algorithm::Bbr(BbrParams::linux()),
         given => given.clone(),
     };
     TcpSpec {
@@ -54,6 +61,8 @@ pub(crate) fn like_linux(base: &TcpSpec) -> TcpSpec {
         // TCP_ATO_MIN
         delayed_ack: DelayedAck::After(Duration::from_millis(40)),
         quick_acks: QUICK_ACKS,
+        syn_linear_timeouts: SYN_LINEAR_TIMEOUTS,
+        tolerated_syn_losses: TOLERATED_SYN_LOSSES,
         rate_reduction: RateReduction::SafeAck,
         rate_reduction_on_ecn: true,
         sack_of_old_acks: true,
@@ -88,7 +97,7 @@ pub(crate) fn fill_in(document: &mut Table) {
     for tcp in flows.iter_mut().filter_map(|flow| flow.get_mut("tcp")?.as_table_mut()) {
         if tcp.get("variant").and_then(Value::as_str) == Some(Variant::Linux.name()) {
             let Ok(given) = TcpSpec::deserialize(tcp.clone()) else { continue };
-            fill_in_cubic(tcp);
+            fill_in_congestion(tcp);
             let base = TcpSpec { congestion: given.congestion, ..TcpSpec::default() };
             if let (Ok(plain), Ok(linux)) = (Table::try_from(&base), Table::try_from(like_linux(&base))) {
                 add(tcp, &linux, &plain);
@@ -97,18 +106,20 @@ pub(crate) fn fill_in(document: &mut Table) {
     }
 }
 
-/// A CUBIC that is given becomes a table with Linux's settings where it has none.
-fn fill_in_cubic(tcp: &mut Table) {
+/// A CUBIC or a BBR that is given becomes a table with Linux's settings where it has none.
+fn fill_in_congestion(tcp: &mut Table) {
     let Some(given) = tcp.get_mut("congestion") else { return };
-    if given.as_str() == Some("cubic") {
-        *given = Value::Table(Table::from_iter([("kind".to_string(), Value::from("cubic"))]));
+    let kind = given.as_str().or_else(|| given.get("kind")?.as_str());
+    let both = match kind {
+        Some("cubic") => (Table::try_from(CubicParams::linux()), Table::try_from(CubicParams::default())),
+        Some("bbr") => (Table::try_from(BbrParams::linux()), Table::try_from(BbrParams::default())),
+        _ => return,
+    };
+    if let Some(kind) = given.as_str() {
+        *given = Value::Table(Table::from_iter([("kind".to_string(), Value::from(kind))]));
     }
-    let Some(given) = given.as_table_mut() else { return };
-    if given.get("kind").and_then(Value::as_str) == Some("cubic") {
-        let both = (Table::try_from(CubicParams::linux()), Table::try_from(CubicParams::default()));
-        if let (Ok(linux), Ok(plain)) = both {
-            add(given, &linux, &plain);
-        }
+    if let (Some(given), (Ok(linux), Ok(plain))) = (given.as_table_mut(), both) {
+        add(given, &linux, &plain);
     }
 }
 

@@ -84,7 +84,7 @@ pub struct AutotuningSpec {
     /// Largest buffer, from which the window scale follows: the third number of `tcp_rmem`.
     pub max: Size,
     /// Share of the buffer that is window: 0.625 in Linux 6.18 for segments of an Ethernet, 0.5 in Linux 6.1
-    /// (`tcp_adv_win_scale = 1`). The first window is at most half of `initial`.
+    /// (`tcp_adv_win_scale = 1`), where `max` is 6291456 B. The first window is at most half of `initial`.
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1, "x-unit" = "share of the buffer"))]
     pub window_share: f64,
 }
@@ -322,6 +322,8 @@ pub struct RtoSpec {
     pub granularity: Duration,
     /// Take at most one sample in a round trip, as implementations with one timed segment do.
     pub one_sample_per_round: bool,
+    /// RTTVAR follows once a round trip, and falls by at most a quarter in it (Linux); otherwise each sample moves it (RFC 6298).
+    pub variation_by_round: bool,
 }
 
 impl Default for RtoSpec {
@@ -333,6 +335,7 @@ impl Default for RtoSpec {
             max: config.max_rto,
             granularity: config.clock_granularity,
             one_sample_per_round: config.rtt_sampling == RttSampling::OncePerRound,
+            variation_by_round: config.variation_by_round,
         }
     }
 }
@@ -393,8 +396,15 @@ pub struct TcpSpec {
     /// ACK congestion control (RFC 5690): the sender detects that ACKs are lost or marked, and requests that the receiver
     /// acknowledge one of R segments, R being 2 at first, and paces segments while R is above 2.
     pub ack_congestion_control: bool,
-    /// So many segments are acknowledged at once when data begin to arrive; 16 in Linux.
+    /// So many segments are acknowledged at once when data begin to arrive, after a silence of an RTO and after a duplicate; where
+    /// the receive buffer is autotuned, each that opens the window as well. 16 in Linux.
     pub quick_acks: u32,
+    /// So many times the timeout of the SYN is repeated before it is doubled, and these do not count towards giving up. 4 in Linux
+    /// (`tcp_syn_linear_timeouts`).
+    pub syn_linear_timeouts: u32,
+    /// So many retransmissions of the SYN or SYN-ACK leave the initial window as it is; otherwise it is one segment after a lost SYN
+    /// (RFC 5681 section 3.1). 1 in Linux.
+    pub tolerated_syn_losses: u32,
     /// Skip the handshake, as one-way agents do: both ends are connected from the start. Where a connection begins with probes
     /// (slow start packet_pair) they are sent all the same, as SYNs without options.
     pub established: bool,
@@ -519,6 +529,8 @@ impl Default for TcpSpec {
             ack_every: config.ack_every,
             ack_congestion_control: config.ack_congestion_control,
             quick_acks: config.quick_acks,
+            syn_linear_timeouts: config.syn_linear_timeouts,
+            tolerated_syn_losses: config.tolerated_syn_losses,
             established: false,
             timestamps: config.timestamps,
             window_scaling: config.window_scaling,
@@ -603,6 +615,8 @@ impl TcpSpec {
             ack_every: self.ack_every,
             ack_congestion_control: self.ack_congestion_control,
             quick_acks: self.quick_acks,
+            syn_linear_timeouts: self.syn_linear_timeouts,
+            tolerated_syn_losses: self.tolerated_syn_losses,
             delayed_ack: match self.delayed_ack {
                 DelayedAck::Off => None,
                 DelayedAck::After(time) => Some(time),
@@ -611,6 +625,7 @@ impl TcpSpec {
             min_rto: self.rto.min,
             max_rto: self.rto.max,
             clock_granularity: self.rto.granularity,
+            variation_by_round: self.rto.variation_by_round,
             rtt_sampling: if self.rto.one_sample_per_round {
                 RttSampling::OncePerRound
             } else {

@@ -23,7 +23,7 @@ fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// The numbers of Linux 6.1: TCP_ATO_MIN, TCP_MAX_QUICKACKS, TCP_RTO_MIN, TCP_RTO_MAX, tcp_rmem, tcp_wmem, TCP_INIT_CWND.
+/// The numbers of Linux 6.18: TCP_ATO_MIN, TCP_MAX_QUICKACKS, TCP_RTO_MIN, TCP_RTO_MAX, tcp_rmem, tcp_wmem, TCP_INIT_CWND.
 #[test]
 fn it_is_what_linux_does() {
     let tcp = settings(r#"tcp = { variant = "linux" }"#);
@@ -40,8 +40,9 @@ fn it_is_what_linux_does() {
     let undo = tcp.spurious_detection;
     assert!(undo.eifel && undo.f_rto && undo.dsack);
     let sizes = tcp.receive_autotuning.unwrap();
-    assert_eq!((sizes.initial.as_bytes(), sizes.max.as_bytes()), (131_072, 6_291_456));
-    assert_eq!((sizes.window_share, tcp.largest_window()), (0.625, Some(3_932_160)));
+    assert_eq!((sizes.initial.as_bytes(), sizes.max.as_bytes()), (131_072, 33_554_432));
+    assert_eq!((sizes.window_share, tcp.largest_window()), (0.625, Some(20_971_520)));
+    assert_eq!((tcp.syn_linear_timeouts, tcp.tolerated_syn_losses), (4, 1));
     assert_eq!(tcp.send_buffer.bytes(tcp.mss), Some(4_194_304));
     assert_eq!(tcp.config().initial_window.bytes(1448), 14_480);
     assert_eq!((tcp.congestion.name(), tcp.slow_start.name()), ("cubic", "hystart"));
@@ -80,18 +81,20 @@ fn other_congestion_controls_have_the_usual_slow_start() {
 #[test]
 fn what_is_given_stays() {
     let tcp = settings(
-        r#"tcp = { variant = "linux", delayed_ack = "off", timestamps = true, rto = { min = "1 s" }, receive_autotuning = { max = "32 MiB" } }"#,
+        r#"tcp = { variant = "linux", delayed_ack = "off", timestamps = true, rto = { min = "1 s" }, receive_autotuning = { max = "8 MiB" } }"#,
     );
     assert_eq!(tcp.delayed_ack, DelayedAck::Off);
     assert_eq!((tcp.rto.min, tcp.rto.max), (ms(1_000), Duration::from_secs(120)));
     let sizes = tcp.receive_autotuning.unwrap();
-    assert_eq!((sizes.initial.as_bytes(), sizes.max.as_bytes()), (131_072, 32 << 20));
+    assert_eq!((sizes.initial.as_bytes(), sizes.max.as_bytes()), (131_072, 8 << 20));
 }
 
 /// `tcp_adv_win_scale = 1`: half of 6,291,456 bytes.
 #[test]
-fn linux_6_1_is_chosen_by_its_share_of_window() {
-    let tcp = settings(r#"tcp = { variant = "linux", receive_autotuning = { window_share = 0.5 } }"#);
+fn linux_6_1_is_chosen_by_its_buffer_and_its_share_of_window() {
+    let tcp = settings(
+        r#"tcp = { variant = "linux", receive_autotuning = { max = "6291456 B", window_share = 0.5 } }"#,
+    );
     assert_eq!(tcp.largest_window(), Some(3_145_728));
 }
 

@@ -156,10 +156,17 @@ pub struct Config {
     pub clock_granularity: Duration,
     /// Which samples the RTO estimator takes.
     pub rtt_sampling: RttSampling,
+    /// RTTVAR follows once a round trip, and falls slowly (Linux: `tcp_rtt_estimator`); otherwise each sample moves it (RFC 6298).
+    pub variation_by_round: bool,
     /// Give up after so many retransmissions of one segment (R2 of RFC 9293 section 3.8.3).
     pub max_retransmissions: u32,
-    /// Give up after so many retransmissions of the SYN.
+    /// Give up after so many retransmissions of the SYN, `syn_linear_timeouts` not counted.
     pub max_syn_retransmissions: u32,
+    /// So many times the timeout of the SYN is repeated before it is doubled: 0 (RFC 6298 section 5.5); Linux: 4
+    /// (`tcp_syn_linear_timeouts`).
+    pub syn_linear_timeouts: u32,
+    /// So many retransmissions of the SYN or SYN-ACK leave the initial window as it is: 0 (RFC 5681 section 3.1); Linux: 1.
+    pub tolerated_syn_losses: u32,
     /// Give up when sent data stays unacknowledged for longer (RFC 5482), or the probes of a closed window unanswered.
     pub user_timeout: Option<Duration>,
     /// Probe an idle peer.
@@ -243,8 +250,11 @@ impl Default for Config {
             max_rto: Duration::from_secs(60),
             clock_granularity: Duration::from_millis(1),
             rtt_sampling: RttSampling::EveryAck,
+            variation_by_round: false,
             max_retransmissions: 15,
             max_syn_retransmissions: 6,
+            syn_linear_timeouts: 0,
+            tolerated_syn_losses: 0,
             user_timeout: None,
             keepalive: None,
             assumed_options: false,

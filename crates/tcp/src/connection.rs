@@ -450,10 +450,10 @@ impl Connection {
         if let Some(ratio) = segment.options.ack_ratio.filter(|_| self.agreed.ack_congestion_control) {
             self.receiver.set_ack_ratio(u32::from(ratio.get()));
         }
-        if self.agreed.timestamps && self.receiver.wants_round_trip() {
-            if let Some(age) = self.timestamp_rtt(now, segment) {
-                self.receiver.hear_echo(age);
-            }
+        if self.receiver.adapts() {
+            let age = if self.agreed.timestamps { self.timestamp_rtt(now, segment) } else { None };
+            let echo = segment.options.timestamps.map(|timestamps| timestamps.echo);
+            self.receiver.note_times(self.sender.rtt.rto(), echo.zip(age));
         }
         self.receiver.on_data(now, seq, end, fin, &mut self.stats);
         if self.receiver.finished() {

@@ -128,8 +128,7 @@ impl Rack {
         if end > self.prior_fack {
             self.fack = self.fack.max(end);
         } else if end < self.prior_fack && !retransmitted {
-            self.reordering_seen = true;
-            self.reordering_extent = self.reordering_extent.max(self.fack - start);
+            self.on_late_arrival(start);
         }
         let rtt = self.now.since(sent_at);
         // The ACK may be for the first transmission: then nothing is known of the second.
@@ -139,6 +138,12 @@ impl Rack {
         }
         self.rtt = rtt;
         self.newest = self.newest.max((order, end));
+    }
+
+    /// Data from `start` on have arrived after what left later.
+    pub fn on_late_arrival(&mut self, start: u64) {
+        self.reordering_seen = true;
+        self.reordering_extent = self.reordering_extent.max(self.fack.saturating_sub(start));
     }
 
     /// Step 4, DSACK-based adaptation: once a round.

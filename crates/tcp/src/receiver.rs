@@ -10,6 +10,9 @@ use longhaul_units::{Duration, Instant, Rate, Size};
 /// As many duplicate ACKs as a sender needs to detect a loss are not held back (RFC 5690 section 4.6).
 const EARLY_DUPLICATES: u8 = 3;
 
+/// Smaller segments do not open an autotuned window (Linux: `tcp_event_data_recv`).
+const LEAST_TO_GROW: u64 = 128;
+
 /// A block of the reassembly queue that has changed.
 #[derive(Clone, Copy, Debug)]
 struct Recent {
@@ -77,6 +80,13 @@ pub(crate) struct Receiver {
     unacknowledged: u32,
     /// So many segments more are acknowledged at once.
     quick_acks: u32,
+    /// So many are, when data begin to arrive, after a long silence, and after a duplicate.
+    most_quick_acks: u32,
+    /// A silence is long that exceeds this, the retransmission timeout of this end.
+    long_silence: Duration,
+    last_data: Instant,
+    /// There is something to adapt to what arrives: `right_sizing`, `quick_acks`.
+    adapts: bool,
     reading: Reading,
     delayed_ack: Option<Duration>,
     /// The receive buffer grows with what is read.
@@ -111,6 +121,10 @@ impl Receiver {
             early_duplicates: 0,
             delayed_ack: config.delayed_ack,
             quick_acks: config.quick_acks,
+            most_quick_acks: config.quick_acks,
+            long_silence: Duration::MAX,
+            last_data: Instant::FAR_FUTURE,
+            adapts: config.quick_acks > 0 || config.autotuning.is_some(),
             right_sizing: config
                 .autotuning
                 .map(|sizes| Box::new(RightSizing::new(sizes, u64::from(config.mss.max(1))))),
@@ -193,6 +207,44 @@ impl Receiver {
     /// Payload `[start, end)`, perhaps with a FIN after it, arrives; `start` is not beyond the window.
     #[inline]
     pub fn on_data(&mut self, now: Instant, start: u64, end: u64, fin: bool, stats: &mut Stats) {
+        if self.adapts {
+            self.on_data_to_adapt_to(now, start, end, fin, stats);
+        } else {
+            self.take_data(now, start, end, fin, stats);
+        }
+    }
+
+    /// The same where the buffer is autotuned, or ACKs are quick at times (Linux: `tcp_event_data_recv`, `tcp_rcv_space_adjust`).
+    #[inline(never)]
+    fn on_data_to_adapt_to(&mut self, now: Instant, start: u64, end: u64, fin: bool, stats: &mut Stats) {
+        if now.since(self.last_data) > self.long_silence {
+            self.acknowledge_quickly();
+        }
+        self.last_data = now;
+        self.open_window_for(end - start);
+        self.take_data(now, start, end, fin, stats);
+        let edge = self.right_edge();
+        let above = if self.regular { None } else { self.parts.queue.descending().next() };
+        if let Some(sizing) = &mut self.right_sizing {
+            let above = above.map_or(0, |(_, end)| end - self.next);
+            sizing.on_data(now, self.next, edge, self.read, above);
+        }
+    }
+    fn acknowledge_quickly(&mut self) {
+        self.quick_acks = self.quick_acks.max(self.most_quick_acks);
+    }
+    /// The autotuned window opens by what its buffer has room for, and the sender gets to know at once (`tcp_grow_window`).
+    fn open_window_for(&mut self, len: u64) {
+        let Some(sizing) = self.right_sizing.as_mut().filter(|_| len >= LEAST_TO_GROW) else { return };
+        if sizing.open(len) {
+            let representable = u64::from(u16::MAX) << self.shift;
+            self.largest_window = self.largest_window.max(sizing.offered.min(representable));
+            self.quick_acks |= u32::from(self.most_quick_acks > 0);
+        }
+    }
+
+    #[inline(always)]
+    fn take_data(&mut self, now: Instant, start: u64, end: u64, fin: bool, stats: &mut Stats) {
         let len = end - start;
         stats.data_segments_received += u64::from(len > 0);
         self.full_size = self.full_size.max(len);
@@ -212,29 +264,18 @@ impl Receiver {
             Reading::Rate(rate) => self.read_at_rate(now, rate),
             Reading::Manual => {}
         }
-        if self.right_sizing.is_some() {
-            self.adjust_buffer(now, len);
-        }
     }
 
-    /// True if the receive buffer is autotuned, which needs the round trip.
+    /// True if something adapts to what arrives, which needs what the connection knows of time.
     #[inline]
-    pub fn wants_round_trip(&self) -> bool {
-        self.right_sizing.is_some()
+    pub fn adapts(&self) -> bool {
+        self.adapts
     }
-    /// The peer echoes a timestamp of ours that is so old.
-    pub fn hear_echo(&mut self, age: Duration) {
-        if let Some(sizing) = &mut self.right_sizing {
-            sizing.hear_echo(age);
-        }
-    }
-    #[inline(never)]
-    fn adjust_buffer(&mut self, now: Instant, len: u64) {
-        let edge = self.right_edge();
-        if let Some(sizing) = &mut self.right_sizing {
-            sizing.on_data(now, len, self.next, edge, self.read, self.mss);
-            let representable = u64::from(u16::MAX) << self.shift;
-            self.largest_window = self.largest_window.max(sizing.offered.min(representable));
+    /// The retransmission timeout of this end, and the timestamp of ours that the peer echoes with its age.
+    pub fn note_times(&mut self, rto: Duration, echo: Option<(u32, Duration)>) {
+        self.long_silence = rto;
+        if let (Some(sizing), Some((echo, age))) = (&mut self.right_sizing, echo) {
+            sizing.hear_echo(echo, age);
         }
     }
 
@@ -280,6 +321,7 @@ impl Receiver {
             self.early_duplicates += 1;
         }
         self.ack_now = true;
+        self.quick_acks = self.quick_acks.saturating_sub(1);
     }
 
     fn take_irregular_data(&mut self, start: u64, end: u64, fin: bool, stats: &mut Stats) {
@@ -298,6 +340,8 @@ impl Receiver {
         };
         let payload_end = end.min(taken);
         if taken <= self.next {
+            // The sender has lost an ACK, or its patience (Linux: `tcp_data_queue`).
+            self.acknowledge_quickly();
             if start < payload_end {
                 self.on_duplicate(start, payload_end, stats);
             }

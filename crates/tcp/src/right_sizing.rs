@@ -1,6 +1,6 @@
 //! Receive-buffer autotuning: dynamic right-sizing (Fisk and Feng, "Dynamic right-sizing in TCP", LACSI 2001), with the numbers
-//! of Linux 6.1 (`tcp_rcv_space_adjust`). What the application reads in a round trip is the sender's window; the buffer leaves room
-//! for twice as much, and for more where it grows.
+//! of Linux 6.18 (`tcp_rcv_space_adjust`, `tcp_rcvbuf_grow`). What the application reads in a round trip is the sender's window; the
+//! buffer leaves room for twice as much, for more where it grows, and for what waits above a gap.
 
 use longhaul_units::{Duration, Instant};
 
@@ -16,8 +16,8 @@ pub struct Autotuning {
 }
 
 impl Autotuning {
-    /// Linux: 128 KiB at first, 6 MiB at most, 5/8 of it window as 6.18 for segments of an Ethernet (6.1: half).
-    pub const LINUX: Autotuning = Autotuning { initial: 131_072, max: 6_291_456, window_share: 0.625 };
+    /// Linux 6.18: 128 KiB at first, 32 MiB at most, 5/8 of it window for segments of an Ethernet (6.1: 6 MiB, half of it).
+    pub const LINUX: Autotuning = Autotuning { initial: 131_072, max: 33_554_432, window_share: 0.625 };
 
     /// The window at first.
     pub fn initial_window(&self) -> u64 {
@@ -40,8 +40,6 @@ impl Autotuning {
 const FIRST_SHARE: f64 = 0.5;
 /// What counts as read in the round trip before the first, in segments.
 const FIRST_SPACE: u64 = 10;
-/// Room for small variations, in segments.
-const CUSHION: u64 = 16;
 /// The round trip is smoothed with this divisor, as SRTT is.
 const SMOOTHING: u64 = 8;
 
@@ -53,8 +51,10 @@ pub(crate) struct RightSizing {
     room: u64,
     /// The window that is offered: it opens by no more than twice what arrives.
     pub offered: u64,
-    /// The round trip, smoothed from echoed timestamps, or the least time in which a window has arrived.
+    /// The round trip, the least or smoothed from echoed timestamps, or the least time in which a window has arrived.
     rtt: Option<Duration>,
+    /// The timestamp echoed last: one sample of each.
+    last_echo: Option<u32>,
     /// What was read in the round trip before.
     space: u64,
     /// The round trip under way: since when, and how far had been read.
@@ -72,6 +72,7 @@ impl RightSizing {
             room: sizes.first_room(),
             offered: window,
             rtt: None,
+            last_echo: None,
             space: (FIRST_SPACE * mss).min(window),
             since: Instant::ZERO,
             read_before: 1,
@@ -79,12 +80,15 @@ impl RightSizing {
         }
     }
 
-    /// A segment of data echoes a timestamp that is so old.
-    pub fn hear_echo(&mut self, age: Duration) {
-        let smoothed = self.rtt.map_or(age, |rtt| {
+    /// A segment of data echoes this timestamp, which is so old (`tcp_rcv_rtt_update`): a smaller sample counts at once.
+    pub fn hear_echo(&mut self, echo: u32, age: Duration) {
+        if self.last_echo.replace(echo) == Some(echo) {
+            return;
+        }
+        let smoothed = |rtt: Duration| {
             Duration::from_nanos((rtt.as_nanos() * (SMOOTHING - 1) + age.as_nanos()) / SMOOTHING)
-        });
-        self.rtt = Some(smoothed);
+        };
+        self.rtt = Some(self.rtt.filter(|rtt| *rtt < age).map_or(age, smoothed));
     }
 
     /// RCV.NXT has come to `next`, the right edge of the window being at `edge`: a window takes a round trip at least.
@@ -100,27 +104,37 @@ impl RightSizing {
         self.window = Some((now, edge));
     }
 
-    /// `len` bytes have arrived, the application has read up to `read`.
-    pub fn on_data(&mut self, now: Instant, len: u64, next: u64, edge: u64, read: u64, mss: u64) {
+    /// `len` bytes have arrived: the window opens by no more than twice that. True if it has opened (`tcp_grow_window`).
+    pub fn open(&mut self, len: u64) -> bool {
+        let before = self.offered;
+        self.offered = before.max((before + 2 * len).min(self.room));
+        self.offered > before
+    }
+
+    /// RCV.NXT has come to `next`, the window's right edge being at `edge`; the application has read up to `read`. Data wait above a
+    /// gap, the highest `above` bytes from RCV.NXT.
+    pub fn on_data(&mut self, now: Instant, next: u64, edge: u64, read: u64, above: u64) {
         self.measure_window(now, next, edge);
         if let Some(rtt) = self.rtt {
             if now.since(self.since) >= rtt {
-                self.adjust(read - self.read_before, mss);
+                let copied = read.saturating_sub(self.read_before);
+                if copied > self.space {
+                    self.adjust(copied, above);
+                }
                 (self.since, self.read_before) = (now, read);
             }
         }
-        self.offered = self.offered.max((self.offered + 2 * len).min(self.room));
+        if above > 0 {
+            self.adjust(self.space, above);
+        }
     }
 
     /// So much was read in a round trip.
-    fn adjust(&mut self, copied: u64, mss: u64) {
-        if copied <= self.space {
-            return;
-        }
+    fn adjust(&mut self, copied: u64, above: u64) {
         // Twice for losses, and in slow start for the next round trip, which the ACKs of this one let go.
-        let window = u128::from(2 * copied + CUSHION * mss);
+        let window = u128::from(2 * copied);
         let growth = window * u128::from(copied - self.space) / u128::from(self.space.max(1));
-        let window = u64::try_from(window + 2 * growth).unwrap_or(u64::MAX);
+        let window = u64::try_from(window + 2 * growth).unwrap_or(u64::MAX).saturating_add(above);
         self.room = self.room.max(window.min(self.largest));
         self.space = copied;
     }
@@ -138,57 +152,82 @@ mod tests {
 
     #[test]
     fn the_window_is_a_share_of_the_buffer() {
-        // tcp_rmem = 4096 131072 6291456: 5/8 in Linux 6.18; half in 6.1 (tcp_adv_win_scale = 1). Both offer half at first.
-        let old = Autotuning { window_share: 0.5, ..Autotuning::LINUX };
+        // tcp_rmem = 4096 131072 33554432: 5/8 in Linux 6.18; half of 6291456 in 6.1 (tcp_adv_win_scale = 1). Both offer half at first.
+        let old = Autotuning { window_share: 0.5, max: 6_291_456, ..Autotuning::LINUX };
         assert_eq!((old.initial_window(), old.largest_window()), (65_536, 3_145_728));
         assert_eq!(
             (Autotuning::LINUX.initial_window(), Autotuning::LINUX.largest_window()),
-            (65_536, 3_932_160)
+            (65_536, 20_971_520)
         );
         let quarter = Autotuning { window_share: 0.25, ..Autotuning::LINUX };
-        assert_eq!((quarter.initial_window(), quarter.largest_window()), (32_768, 1_572_864));
+        assert_eq!((quarter.initial_window(), quarter.largest_window()), (32_768, 8_388_608));
     }
 
     #[test]
     fn the_first_buffer_has_room_for_its_share_once_data_arrive() {
         let mut sizing = RightSizing::new(Autotuning::LINUX, MSS);
         for _ in 0..3 {
-            sizing.on_data(at(0), 4_000, 1, 65_537, 1, MSS);
+            assert!(sizing.open(4_000));
         }
         assert_eq!(sizing.offered, 81_920); // 5/8 of 131,072
     }
 
     #[test]
     fn the_window_follows_what_is_read_in_a_round_trip() {
-        // 10 segments before, 20 now: 2 * 20 + 16 = 56; grown by 100 %, so 56 + 2 * 56 = 168.
+        // 10 segments before, 20 now: 2 * 20 = 40; grown by 100 %, so 40 + 2 * 40 = 120.
         let mut sizing = RightSizing::new(Autotuning::LINUX, MSS);
-        sizing.adjust(20_000, MSS);
-        assert_eq!((sizing.room, sizing.space), (168_000, 20_000));
-        // As much as before changes nothing; a quarter more: 2 * 25 + 16 = 66, 66 + 2 * 16.5 = 99: less than there is.
-        sizing.adjust(20_000, MSS);
-        sizing.adjust(25_000, MSS);
-        assert_eq!((sizing.room, sizing.space), (168_000, 25_000));
-        sizing.adjust(50_000, MSS); // 116 + 232
-        assert_eq!(sizing.room, 348_000);
-        sizing.adjust(5_000_000, MSS);
-        assert_eq!(sizing.room, 3_932_160);
+        sizing.adjust(20_000, 0);
+        assert_eq!((sizing.room, sizing.space), (120_000, 20_000));
+        // A quarter more: 50 + 2 * 12.5 = 75: less than there is.
+        sizing.adjust(25_000, 0);
+        assert_eq!((sizing.room, sizing.space), (120_000, 25_000));
+        sizing.adjust(50_000, 0); // 100 + 200
+        assert_eq!(sizing.room, 300_000);
+        // No more is read, but 250 kB wait above a gap: 100 + 250.
+        sizing.adjust(50_000, 250_000);
+        assert_eq!((sizing.room, sizing.space), (350_000, 50_000));
+        sizing.adjust(5_000_000, 0);
+        assert_eq!(sizing.room, 20_971_520);
+    }
+
+    /// What Linux 6.18.44 offered in slow start over 100 ms: 11 segments of 1448 bytes read until the second round trip had begun, then
+    /// 20, then 40; room for 152.7 and 347.5 kB (its windows, 1440 bytes of the segment that is not read yet added).
+    #[test]
+    fn the_room_is_the_kernels() {
+        let mut sizing = RightSizing::new(Autotuning::LINUX, 1460);
+        let rooms = [11, 20, 40].map(|segments| {
+            sizing.adjust(segments * 1448, 0);
+            sizing.room
+        });
+        assert_eq!(rooms, [81_920, 152_698, 347_520]);
+    }
+
+    #[test]
+    fn a_timestamp_is_one_sample_and_the_least_counts_at_once() {
+        let mut sizing = RightSizing::new(Autotuning::LINUX, MSS);
+        let heard = [(7, 100), (7, 120), (8, 180), (9, 90)].map(|(echo, age)| {
+            sizing.hear_echo(echo, Duration::from_millis(age));
+            sizing.rtt.unwrap()
+        });
+        assert_eq!(heard, [100, 100, 110, 90].map(Duration::from_millis));
     }
 
     #[test]
     fn the_offered_window_opens_by_twice_what_arrives() {
         let mut sizing = RightSizing::new(Autotuning::LINUX, MSS);
-        sizing.hear_echo(Duration::from_millis(100));
+        sizing.hear_echo(1, Duration::from_millis(100));
         let mut next = 1;
         for ms in [0, 0, 100] {
             next += 10_000;
-            sizing.on_data(at(ms), 10_000, next, next + 65_536, next, MSS);
+            sizing.open(10_000);
+            sizing.on_data(at(ms), next, next + 65_536, next, 0);
         }
-        // 30 in the first round trip: (60 + 16) + 2 * 76 * 2 = 380. Room for 81,920 before, then 20,000 more.
-        assert_eq!((sizing.room, sizing.offered), (380_000, 101_920));
-        for _ in 0..100 {
-            sizing.on_data(at(101), 10_000, next, next + 65_536, next, MSS);
-        }
-        assert_eq!(sizing.offered, 380_000);
+        // 30 in the first round trip: 60 + 2 * 60 * 2 = 300. Room for 81,920 before, then 20,000 more with each.
+        assert_eq!((sizing.room, sizing.offered), (300_000, 81_920));
+        assert!(sizing.open(10_000));
+        assert_eq!(sizing.offered, 101_920);
+        let opened = (0..100).filter(|_| sizing.open(10_000)).count();
+        assert_eq!((opened, sizing.offered), (10, 300_000));
     }
 
     #[test]

@@ -23,6 +23,37 @@ pub struct RttEstimator {
     min_rto: Duration,
     max_rto: Duration,
     granularity: Duration,
+    /// Where RTTVAR follows once a round trip.
+    by_round: Option<Box<VariationByRound>>,
+}
+
+/// How Linux estimates the variation (`tcp_rtt_estimator`): a mean deviation as RFC 6298's, which a round trip shorter than SRTT moves by
+/// less, and RTTVAR its largest value in a round trip, or a quarter nearer to it each.
+#[derive(Clone, Debug, Default)]
+struct VariationByRound {
+    deviation: u64,
+    /// The largest of the round trip under way, at least a quarter of the granularity.
+    largest: u64,
+    /// The round trip ends once more than this is acknowledged.
+    until: u64,
+}
+
+impl VariationByRound {
+    /// A sample that differs by `error` from SRTT; returns RTTVAR.
+    fn update(&mut self, error: i64, rttvar: u64, least: u64, (una, max): (u64, u64)) -> u64 {
+        let mut step = error.unsigned_abs() as i64 - self.deviation as i64;
+        if error < 0 && step > 0 {
+            step /= 8;
+        }
+        self.deviation = (self.deviation as i64 + step / 4).max(0) as u64;
+        self.largest = self.largest.max(self.deviation);
+        let mut rttvar = rttvar.max(self.largest);
+        if una > self.until {
+            rttvar -= (rttvar - self.largest) / 4;
+            (self.until, self.largest) = (max, least);
+        }
+        rttvar
+    }
 }
 
 impl RttEstimator {
@@ -39,6 +70,7 @@ impl RttEstimator {
             min_rto: config.min_rto.max(Duration::from_nanos(1)),
             max_rto: config.max_rto.max(config.min_rto),
             granularity: config.clock_granularity,
+            by_round: config.variation_by_round.then(Box::default),
         }
     }
     /// The retransmission timeout, back-off included.
@@ -64,6 +96,24 @@ impl RttEstimator {
             self.rttvar = Duration::from_nanos((3 * self.rttvar.as_nanos() + srtt.abs_diff(r)) / 4);
             self.srtt = Duration::from_nanos(((7 * srtt + r) / 8).max(1));
         }
+        self.end_back_off();
+    }
+    /// The same, where RTTVAR follows once a round trip, of a sender whose SND.UNA is `una`, and SND.MAX `max`.
+    #[inline(never)]
+    pub(crate) fn sample_by_round(&mut self, rtt: Duration, una: u64, max: u64) {
+        let Some(variation) = &mut self.by_round else { return self.sample(rtt) };
+        let (srtt, rtt, least) = (self.srtt.as_nanos(), rtt.as_nanos(), self.granularity.as_nanos() / 4);
+        if srtt == 0 {
+            self.srtt = Duration::from_nanos(rtt.max(1));
+            let rttvar = (rtt / 2).max(least);
+            self.rttvar = Duration::from_nanos(rttvar);
+            **variation = VariationByRound { deviation: rtt / 2, largest: rttvar, until: max };
+            return self.end_back_off();
+        }
+        let error = rtt as i64 - srtt as i64;
+        self.rttvar =
+            Duration::from_nanos(variation.update(error, self.rttvar.as_nanos(), least, (una, max)));
+        self.srtt = Duration::from_nanos(((7 * srtt + rtt) / 8).max(1));
         self.end_back_off();
     }
     /// The RTO of the estimate, if there is one.
@@ -189,5 +239,29 @@ mod tests {
         rtt.back_off();
         rtt.after_syn_loss();
         assert_eq!(rtt.rto(), Duration::from_secs(3));
+    }
+
+    /// tcp_rtt_estimator() by hand: a first sample of 600 ms gives four times a deviation of 300. Equal samples move it only when a round
+    /// is over, by a quarter of the way to the least, 200 ms.
+    #[test]
+    fn the_variation_may_follow_once_a_round_trip() {
+        let mut rtt = RttEstimator::new(&Config {
+            variation_by_round: true,
+            clock_granularity: ms(200),
+            min_rto: ms(200),
+            ..Config::default()
+        });
+        rtt.sample_by_round(ms(600), 1, 10_001);
+        assert_eq!(rtt.rto(), ms(1_800));
+        for una in 1..=10u64 {
+            rtt.sample_by_round(ms(600), 1_000 * una + 1, 20_001);
+        }
+        assert_eq!(rtt.rto(), ms(1_800), "the round is not over");
+        rtt.sample_by_round(ms(600), 10_002, 20_001);
+        assert_eq!(rtt.rto(), ms(1_800), "its largest was the first sample's");
+        rtt.sample_by_round(ms(600), 20_002, 30_001);
+        assert_eq!(rtt.rto(), ms(1_550), "1200 - (1200 - 200) / 4");
+        rtt.sample_by_round(ms(600), 30_002, 40_001);
+        assert_eq!(rtt.rto().as_nanos() / 100_000, 13_625, "950 - (950 - 200) / 4");
     }
 }

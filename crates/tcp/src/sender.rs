@@ -140,7 +140,9 @@ pub(crate) struct Sender {
     unpushed: bool,
     /// The next new data carries CWR (RFC 3168 section 6.1.2).
     cwr_due: bool,
+    /// Each sample moves the estimate; or the same, RTTVAR once a round trip; or neither.
     every_ack_sampled: bool,
+    variation_by_round: bool,
     credit_sacked: bool,
     sack_whole_segments: bool,
     /// Ends of records: no segment crosses one. Those below SND.UNA may still be here. Not there before the first.
@@ -248,6 +250,7 @@ impl Sender {
         let holds_tokens = cc.holds_tokens();
         let recovery = LossRecovery::of(config.recovery);
         let rack = recovery.goes_by_time().then(|| Rack::new(config.tail_loss_probe, config.timestamp_tick));
+        let every_ack = config.rtt_sampling == RttSampling::EveryAck;
         let ways = config.spurious_detection;
         let undo = ways.any().then(|| Undo::new(ways, config.timestamp_tick));
         Sender {
@@ -334,7 +337,8 @@ impl Sender {
             sack_whole_segments: config.sack_whole_segments,
             record_ends: None,
             empty_probes: config.empty_probes,
-            every_ack_sampled: config.rtt_sampling == RttSampling::EveryAck,
+            every_ack_sampled: every_ack && !config.variation_by_round,
+            variation_by_round: every_ack && config.variation_by_round,
             impatient: !config.slow_but_steady,
             restart_timer_on_fast_retransmit: config.restart_timer_on_fast_retransmit,
             max_rto: config.max_rto.max(config.min_rto),
@@ -415,7 +419,6 @@ impl Sender {
     }
     /// RFC 5681 section 3.1: after a lost SYN the initial window is one segment.
     pub fn after_syn_loss(&mut self) {
-        self.rtt.after_syn_loss();
         self.cc.on_idle(self.mss);
         self.refresh();
     }

@@ -39,9 +39,6 @@ pub(crate) struct Episode {
     /// SND.UNA and SND.MAX when it began.
     pub start: u64,
     pub end: u64,
-    /// RetransmitTS of RFC 3522: when the first retransmission left, until the first ACK that advances has come.
-    first_retransmission: Option<Instant>,
-    awaits_retransmission: bool,
     /// Retransmitted bytes that have not been reported as duplicates.
     unreported: u64,
     /// What has been retransmitted, neighbours in one.
@@ -53,13 +50,24 @@ pub(crate) struct Episode {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Evidence {
     pub now: Instant,
-    /// The ACK advances SND.UNA; it acknowledges all that is outstanding.
+    /// The ACK advances SND.UNA while losses are repaired; it acknowledges all that is outstanding.
     pub advances: bool,
     pub acknowledges_all: bool,
     /// Age of the timestamp that it echoes.
     pub echo_age: Option<Duration>,
     /// What it reports as received twice.
     pub duplicate: Option<(u64, u64)>,
+}
+
+/// What an ACK proves about a reduction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    /// Nothing.
+    Nothing,
+    /// All that was sent again has arrived twice.
+    AllDuplicates,
+    /// What it acknowledges has arrived as it was sent first, and what was sent again of it was not lost but late.
+    OriginalArrived,
 }
 
 #[derive(Clone, Debug)]
@@ -72,34 +80,36 @@ pub(crate) struct Undo {
     /// twice, the network makes copies.
     sent_again: u64,
     reported: u64,
+    /// RetransmitTS of RFC 3522: when the first of the retransmissions left that may be in the network. It outlives an episode: what
+    /// one has sent again may be acknowledged in the next.
+    first_retransmission: Option<Instant>,
     pub episode: Option<Episode>,
 }
 
 impl Undo {
     pub fn new(ways: SpuriousDetection, timestamp_tick: Duration) -> Self {
-        Undo { ways, timestamp_tick, dsack_seen: false, sent_again: 0, reported: 0, episode: None }
+        Undo {
+            ways,
+            timestamp_tick,
+            dsack_seen: false,
+            sent_again: 0,
+            reported: 0,
+            first_retransmission: None,
+            episode: None,
+        }
     }
 
-    /// The window is reduced; retransmissions follow.
-    pub fn begin(&mut self, start: u64, end: u64, forward: ForwardRto) {
-        self.episode = Some(Episode {
-            start,
-            end,
-            first_retransmission: None,
-            awaits_retransmission: true,
-            unreported: 0,
-            resent: vec![],
-            forward,
-        });
+    /// The window is reduced; retransmissions follow. `resent_before`: some of an earlier episode are outstanding.
+    pub fn begin(&mut self, start: u64, end: u64, resent_before: bool, forward: ForwardRto) {
+        self.first_retransmission = self.first_retransmission.filter(|_| resent_before);
+        self.episode = Some(Episode { start, end, unreported: 0, resent: vec![], forward });
     }
 
     /// `bytes` from `start` on are sent again.
     pub fn retransmitted(&mut self, now: Instant, start: u64, bytes: u64) {
         self.sent_again += bytes;
+        self.first_retransmission.get_or_insert(now);
         let Some(episode) = &mut self.episode else { return };
-        if std::mem::take(&mut episode.awaits_retransmission) {
-            episode.first_retransmission = Some(now);
-        }
         episode.unreported += bytes;
         match episode.resent.last_mut().filter(|(_, end)| *end == start) {
             Some((_, end)) => *end += bytes,
@@ -107,23 +117,30 @@ impl Undo {
         }
     }
 
-    /// True if timestamps or D-SACK prove the reduction to be for nothing.
-    pub fn is_disproved(&mut self, evidence: &Evidence) -> bool {
+    /// What an ACK proves about the last reduction, by D-SACK or by timestamps.
+    pub fn judge(&mut self, evidence: &Evidence) -> Verdict {
         self.dsack_seen |= evidence.duplicate.is_some();
         self.reported += evidence.duplicate.map_or(0, |(start, end)| end - start);
-        self.all_were_duplicates(evidence) || self.original_is_acknowledged(evidence)
+        if self.all_were_duplicates(evidence) {
+            Verdict::AllDuplicates
+        } else if self.original_is_acknowledged(evidence) {
+            Verdict::OriginalArrived
+        } else {
+            Verdict::Nothing
+        }
     }
 
-    /// RFC 3522 section 3.2 steps 4 and 5, for the first ACK that advances after the first retransmission. An ACK of all that
-    /// is outstanding may be one whose predecessors were lost, for then the retransmission was needed: only a receiver known
-    /// to send D-SACK, which has not sent one, rules that out.
-    fn original_is_acknowledged(&mut self, evidence: &Evidence) -> bool {
-        let tick = self.timestamp_tick.as_nanos().max(1);
-        let Some(episode) = self.episode.as_mut().filter(|_| evidence.advances) else { return false };
-        let Some(sent_at) = episode.first_retransmission.take().filter(|_| self.ways.eifel) else {
+    /// RFC 3522 section 3.2 steps 4 and 5: the echo is from before all retransmissions that were under way, so that what is
+    /// acknowledged has arrived as it was sent first. An ACK of all that is outstanding may be one whose predecessors were lost,
+    /// for then the retransmission was needed: only a receiver known to send D-SACK, which has not sent one, rules that out.
+    fn original_is_acknowledged(&self, evidence: &Evidence) -> bool {
+        if !self.ways.eifel || !evidence.advances || self.episode.is_none() {
+            return false;
+        }
+        let (Some(sent_at), Some(echo_age)) = (self.first_retransmission, evidence.echo_age) else {
             return false;
         };
-        let Some(echo_age) = evidence.echo_age else { return false };
+        let tick = self.timestamp_tick.as_nanos().max(1);
         let age = echo_age.as_nanos() / tick;
         let since = evidence.now.as_nanos() / tick - sent_at.as_nanos() / tick;
         // An age of one tick stands for less, too.
@@ -162,9 +179,14 @@ mod tests {
     /// A segment of 1000 bytes is sent again at 1000 ms.
     fn undo() -> Undo {
         let mut undo = Undo::new(ALL, ms(1));
-        undo.begin(1, 10_001, ForwardRto::Off);
+        undo.begin(1, 10_001, false, ForwardRto::Off);
         undo.retransmitted(at(1000), 1, 1000);
         undo
+    }
+    impl Undo {
+        fn is_disproved(&mut self, evidence: &Evidence) -> bool {
+            self.judge(evidence) != Verdict::Nothing
+        }
     }
     fn ack(now: u64, echo_age: u64) -> Evidence {
         Evidence {
@@ -182,11 +204,22 @@ mod tests {
         assert!(undo().is_disproved(&ack(1020, 120)));
         assert!(undo().is_disproved(&ack(1020, 21)));
         assert!(!undo().is_disproved(&ack(1100, 100)));
-        // Only the first ACK that advances counts.
+        // Only an ACK that advances counts.
         let mut second = undo();
         assert!(!second.is_disproved(&Evidence { advances: false, ..ack(1010, 120) }));
-        assert!(!second.is_disproved(&ack(1100, 100)));
-        assert!(!second.is_disproved(&ack(1101, 200)));
+        assert_eq!(second.judge(&ack(1015, 120)), Verdict::OriginalArrived);
+    }
+
+    /// What one episode has sent again at 1000 ms is acknowledged in the next, which has sent something again at 1080 ms: the echo of
+    /// 1000 ms is from before the second retransmission, and that of a retransmission all the same.
+    #[test]
+    fn a_retransmission_of_the_episode_before_is_no_original() {
+        for (outstanding, disproved) in [(true, false), (false, true)] {
+            let mut undo = undo();
+            undo.begin(1, 20_001, outstanding, ForwardRto::Off);
+            undo.retransmitted(at(1080), 12_001, 1000);
+            assert_eq!(undo.is_disproved(&ack(1100, 100)), disproved);
+        }
     }
 
     /// Step 5: an ACK of everything may follow others that were lost.

@@ -4,7 +4,7 @@
 mod common;
 use common::*;
 use longhaul_segment::{Ecn, Flags, Options, Segment, SeqNumber};
-use longhaul_tcp::{Config, Connection, Event, State};
+use longhaul_tcp::{Config, Connection, Event, SpuriousDetection, State};
 use longhaul_units::Duration;
 
 const SYN: Flags = Flags::SYN;
@@ -156,4 +156,60 @@ fn what_is_not_acceptable_in_syn_received_is_challenged() {
     let last = Segment { ack: SeqNumber(9001), ..data(1001, 1001) };
     b.handle_segment(at_ms(150), &last, Ecn::NotEct);
     assert_eq!((b.poll_transmit(at_ms(150)), b.state()), (None, State::Established));
+}
+
+/// A round trip of 5 s, an RTO of 1 s: the SYN is sent again for nothing. The timestamp shows that the first one was answered: the round
+/// trip is known, and the initial window stays (RFC 7323 section 4.1; Linux: `tcp_try_undo_spurious_syn`, `tcp_init_transfer`).
+#[test]
+fn a_timeout_of_the_syn_that_was_for_nothing_costs_no_window() {
+    let eifel = SpuriousDetection { eifel: true, ..SpuriousDetection::default() };
+    let run = |timestamps, spurious_detection| {
+        let config = Config { timestamps, spurious_detection, ..plain() };
+        let a = Connection::connect(config.clone(), Reno::new(10), SeqNumber(1000), ports(End::A));
+        let b = Connection::listen(config, Reno::new(10), SeqNumber(9000), ports(End::B));
+        let mut world = World::new(a, b, ms(2_500));
+        world.a.write(20_000);
+        world.run_until(at_ms(5_000));
+        world
+    };
+    let world = run(true, eifel);
+    assert_eq!((world.data_from(End::A).len(), world.a.srtt(), world.a.rto()), (10, ms(5_000), ms(15_000)));
+    assert_eq!((world.a.stats().syn_retransmissions, world.a.ssthresh()), (2, u64::MAX));
+    // Without detection it is presumed lost; the timestamp still gives the round trip.
+    let world = run(true, SpuriousDetection::default());
+    assert_eq!((world.data_from(End::A).len(), world.a.srtt(), world.a.rto()), (1, ms(5_000), ms(15_000)));
+    // Without timestamps nothing is known (RFC 6298 sections 3 and 5.7).
+    let world = run(false, SpuriousDetection::default());
+    assert_eq!(
+        (world.data_from(End::A).len(), world.a.srtt(), world.a.rto()),
+        (1, Duration::ZERO, ms(3_000))
+    );
+}
+
+/// Each SYN before 4.5 s is lost: what comes back echoes another one, and the round trip is that of its own.
+#[test]
+fn a_lost_syn_is_none_that_was_for_nothing() {
+    let eifel = SpuriousDetection { eifel: true, ..SpuriousDetection::default() };
+    for (tolerated_syn_losses, lost_before, window) in [(0, 500, 1), (1, 500, 2), (1, 2_000, 1)] {
+        let config = Config { timestamps: true, spurious_detection: eifel, tolerated_syn_losses, ..plain() };
+        let mut world = World::connecting(config.clone(), config, ms(50))
+            .dropping(move |sent| sent.from == End::A && sent.at < at_ms(lost_before));
+        world.a.write(20_000);
+        // SYNs at 0, 1 and 3 s.
+        world.run_until(at_ms(if lost_before == 500 { 1_100 } else { 3_100 }));
+        assert_eq!((world.data_from(End::A).len(), world.a.srtt()), (window, ms(100)));
+    }
+}
+
+/// `tcp_syn_linear_timeouts`: the timeout of the SYN is doubled from the fifth expiration on, and the four before it do not count
+/// towards giving up.
+#[test]
+fn the_first_timeouts_of_the_syn_may_be_linear() {
+    let config = Config { syn_linear_timeouts: 4, max_syn_retransmissions: 2, ..plain() };
+    let mut world = World::connecting(config.clone(), config, ms(50)).dropping(|_| true);
+    world.run_until(at_ms(60_000));
+    let sent: Vec<u64> = world.log.iter().map(|sent| sent.at.as_nanos() / 1_000_000_000).collect();
+    assert_eq!(sent, [0, 1, 2, 3, 4, 5, 7]);
+    assert!(world.saw(End::A, Event::TimedOut));
+    assert_eq!(world.a.state(), State::Closed);
 }

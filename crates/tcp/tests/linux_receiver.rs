@@ -12,9 +12,9 @@ fn autotuned(timestamps: bool) -> Config {
 /// The largest window is the one that follows from `tcp_rmem`, the window of the SYN is never above 64 KiB.
 #[test]
 fn the_window_scale_follows_from_the_largest_buffer() {
-    // 6291456 >> 7 = 49152 is the first that fits 16 bits.
-    assert_eq!(autotuned(true).window_shift(), 7);
-    assert_eq!(autotuned(true).largest_window(), 3_932_160);
+    // 33554432 >> 10 = 32768 is the first that fits 16 bits.
+    assert_eq!(autotuned(true).window_shift(), 10);
+    assert_eq!(autotuned(true).largest_window(), 20_971_520);
     assert_eq!(autotuned(true).first_window(), 65_536);
 }
 
@@ -29,7 +29,7 @@ fn the_buffer_grows_ahead_of_slow_start() {
         assert_eq!(world.b.received_bytes(), 4_000_000);
         let largest = world.a.peer_window();
         assert!(largest > 131_072, "timestamps {timestamps}: {largest}");
-        assert!(largest <= 3_932_160, "{largest}");
+        assert!(largest <= 20_971_520, "{largest}");
     }
 }
 
@@ -69,4 +69,60 @@ fn the_send_buffer_limits_what_is_in_flight() {
     assert_eq!(world.data_from(End::A).len(), 4);
     world.run_until(at_ms(2_000));
     assert_eq!(world.b.received_bytes(), 20_500);
+}
+
+/// A segment that opens the window is acknowledged at once, whatever is left of the first quick ACKs (`tcp_grow_window`). Slow start in
+/// rounds of 2, 4, 8 ... segments: the first 25 by the 9 that open the first window and the 16, then 55 of 64, 96 of 128, and all.
+#[test]
+fn segments_that_open_the_window_are_acknowledged_at_once() {
+    let acks_of = |quick_acks, largest: u64| {
+        let autotuning = Autotuning { max: largest, ..Autotuning::LINUX };
+        let config = Config {
+            quick_acks,
+            autotuning: Some(autotuning),
+            timestamps: true,
+            delayed_ack: Some(Duration::from_millis(40)),
+            ack_every: 2,
+            ..plain()
+        };
+        let mut world = World::connecting(config.clone(), config, ms(50));
+        world.a.write(400_000);
+        world.run_until(at_ms(3_000));
+        assert_eq!(world.b.received_bytes(), 400_000);
+        (world.acks_from(End::B).len(), world.b.stats().data_segments_received)
+    };
+    // 400 kB in segments of 988 bytes of payload.
+    let (acks, segments) = acks_of(16, 33_554_432);
+    assert_eq!(segments, 405);
+    assert!((330..=390).contains(&acks), "{acks}");
+    // A window that has become as large as it can be: 16 quick ACKs more, then each second.
+    let (acks, _) = acks_of(16, 131_072);
+    assert!((203..240).contains(&acks), "{acks}");
+    let (acks, _) = acks_of(0, 33_554_432);
+    assert!((200..220).contains(&acks), "{acks}");
+}
+
+/// After a silence of more than an RTO the sender begins anew, perhaps with a small window: 16 quick ACKs more (`tcp_event_data_recv`).
+/// The round trip of the handshake is 100 ms, the first RTO 300 ms and at least the minimum.
+#[test]
+fn quick_acks_after_a_long_silence() {
+    let acks_after = |silence: u64| {
+        let config = Config {
+            quick_acks: 16,
+            delayed_ack: Some(Duration::from_millis(40)),
+            ack_every: 2,
+            min_rto: ms(200),
+            ..plain()
+        };
+        let mut world = World::connecting(config.clone(), config, ms(50));
+        world.a.write(40_000);
+        world.run_until(at_ms(2_000));
+        let before = world.acks_from(End::B).len();
+        let last = world.data_from(End::A).last().unwrap().0;
+        world.run_until(at_ms(last + silence));
+        world.a.write(20_000);
+        world.run_until(at_ms(8_000));
+        world.acks_from(End::B).len() - before
+    };
+    assert_eq!((acks_after(2_000 + 290), acks_after(4_000)), (18, 18));
 }

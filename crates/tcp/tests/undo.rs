@@ -143,3 +143,85 @@ fn a_real_loss_keeps_the_reduction() {
     assert_eq!(world.b.received_bytes(), 100_000);
     assert_eq!((world.a.cwnd(), world.a.stats().reductions_undone), (5_000, 0));
 }
+
+/// The number of a segment of 988 bytes, which is what timestamps leave.
+fn number(sent: &Sent) -> u32 {
+    (sent.seq() - 1) / (MSS - 12)
+}
+
+/// Of ten segments the first is late by 30 ms and the third is lost: what the late one proves of the first retransmission proves
+/// nothing of the second, which is under way (Linux: `tcp_try_undo_partial`).
+#[test]
+fn a_real_loss_beside_a_late_segment_keeps_the_reduction() {
+    for recovery in [Recovery::Sack, Recovery::Rack] {
+        let mut world = world(recovery, EIFEL).scripted(|sent| {
+            let data = sent.from == End::A && !sent.transmit.retransmission;
+            match number(sent) {
+                20 if data => vec![ms(80)],
+                22 if data => vec![],
+                _ => vec![ms(50)],
+            }
+        });
+        world.a.write(100_000);
+        world.run_until(at_ms(2_000));
+        assert_eq!(world.b.received_bytes(), 100_000);
+        assert_eq!((world.a.cwnd(), world.a.stats().reductions_undone), (5_000, 0), "{recovery:?}");
+    }
+}
+
+/// A loss in each of two windows, and in the second one of what the first recovery sent as new data: its retransmission leaves in the
+/// first episode and is acknowledged in the second, after that has sent its own. Nothing was late.
+#[test]
+fn what_the_episode_before_sent_again_proves_nothing() {
+    for recovery in [Recovery::Sack, Recovery::Rack] {
+        for losses in [[21, 31, 34], [21, 27, 31], [21, 30, 33], [21, 32, 36]] {
+            let mut left = losses.to_vec();
+            let mut world = world(recovery, EIFEL).dropping(move |sent| {
+                let lost = sent.from == End::A && sent.len() > 0 && left.contains(&number(sent));
+                left.retain(|other| !lost || *other != number(sent));
+                lost
+            });
+            world.a.write(200_000);
+            world.run_until(at_ms(60_000));
+            assert_eq!(world.b.received_bytes(), 200_000);
+            assert!(world.a.stats().retransmitted_segments >= 3);
+            assert_eq!(world.a.stats().reductions_undone, 0, "{recovery:?} {losses:?}");
+        }
+    }
+}
+
+/// Random losses of 3 %, some of them of retransmissions, without any reordering: no reduction is taken back.
+#[test]
+fn losses_are_never_taken_for_late_segments() {
+    for seed in 1..=40u64 {
+        for recovery in [Recovery::NewReno, Recovery::Sack, Recovery::Rack] {
+            let mut state = seed;
+            let mut lost = move || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 33) % 100 < 3
+            };
+            let config = Config { recovery, spurious_detection: EIFEL, timestamps: true, ..plain() };
+            let mut world = World::established(config, Reno::new(10), ms(50))
+                .dropping(move |sent| sent.from == End::A && sent.len() > 0 && lost());
+            world.a.write(300_000);
+            world.run_until(at_ms(200_000));
+            assert_eq!(world.b.received_bytes(), 300_000, "{recovery:?} {seed}");
+            assert_eq!(world.a.stats().reductions_undone, 0, "{recovery:?} {seed}");
+        }
+    }
+}
+
+/// One of ten segments is late by 15 ms in every round. The first time it is sent again for nothing; from then on the path is known to
+/// reorder, and what is missing gets a quarter of the round trip (Linux: `tcp_check_sack_reordering` upon a partial ACK of an original).
+#[test]
+fn an_undo_shows_that_the_path_reorders() {
+    let mut world = world(Recovery::Rack, EIFEL).scripted(|sent| {
+        let late = sent.from == End::A && !sent.transmit.retransmission && number(sent) % 10 == 0;
+        vec![ms(if late { 65 } else { 50 })]
+    });
+    world.a.write(100_000);
+    world.run_until(at_ms(5_000));
+    assert_eq!(world.b.received_bytes(), 100_000);
+    let stats = world.a.stats();
+    assert_eq!((stats.retransmitted_segments, stats.reductions_undone), (1, 1));
+}

@@ -413,6 +413,7 @@ def bbr(
     *,
     bandwidth_window: int | None = None,
     cwnd_gain: float | None = None,
+    equal_rtt_is_news: bool | None = None,
     full_bandwidth_growth: float | None = None,
     full_bandwidth_rounds: int | None = None,
     min_rtt_window: str | None = None,
@@ -426,6 +427,7 @@ def bbr(
 
     * `bandwidth_window`: Length of the bandwidth filter (section 4.1.1.2).
     * `cwnd_gain`: Gain of the window in ProbeBW, for delayed and aggregated ACKs (section 4.2.3.3).
+    * `equal_rtt_is_news`: A round trip that equals the smallest is news (section 4.1.2.3).
     * `full_bandwidth_growth`: Startup goes on while the bandwidth grows by this factor ... (section 4.3.2.2).
     * `full_bandwidth_rounds`: ... at least once in so many round trips.
     * `min_rtt_window`: Length of the filter of the smallest round trip (section 4.1.2.2); after it without news ProbeRTT begins.
@@ -440,6 +442,7 @@ def bbr(
             "kind": "bbr",
             "bandwidth_window": bandwidth_window,
             "cwnd_gain": cwnd_gain,
+            "equal_rtt_is_news": equal_rtt_is_news,
             "full_bandwidth_growth": full_bandwidth_growth,
             "full_bandwidth_rounds": full_bandwidth_rounds,
             "min_rtt_window": min_rtt_window,

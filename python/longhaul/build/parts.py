@@ -82,11 +82,13 @@ def tcp(
     slow_start: Literal["hystart", "hystart++", "limited", "packet_pair", "standard"] | Mapping[str, Any] | None = None,
     slow_start_to_twice_flight: bool | None = None,
     spurious_detection: Mapping[str, Any] | None = None,
+    syn_linear_timeouts: int | None = None,
     tail_loss_probe: bool | None = None,
     time_wait: str | None = None,
     timestamp_tick: str | None = None,
     timestamps: bool | None = None,
     timestamps_required: bool | None = None,
+    tolerated_syn_losses: int | None = None,
     user_timeout: str | None = None,
     variant: Literal["fack", "linux", "newreno", "rack", "reno", "sack", "sack1", "tahoe"] | None = None,
     window_scaling: bool | None = None,
@@ -121,7 +123,7 @@ def tcp(
     * `pacing`: Pacing for congestion controls that set only a window.
     * `pacing_burst`: When segments are paced: how many may leave back to back.
     * `peer_ack_delay`: The longest time for which the peer may hold back an ACK; a tail loss probe for a single segment waits for it besides (RFC 8985 section 7.2).
-    * `quick_acks`: So many segments are acknowledged at once when data begin to arrive; 16 in Linux.
+    * `quick_acks`: So many segments are acknowledged at once when data begin to arrive, after a silence of an RTO and after a duplicate; where the receive buffer is autotuned, each that opens the window as well. 16 in Linux.
     * `rate_reduction`: Proportional rate reduction in fast recovery (RFC 9937).
     * `rate_reduction_on_ecn`: The same upon an ECN echo, as in Linux; otherwise the window is reduced at once (RFC 3168).
     * `reading_rate`: Rate at which the application reads; without it, at once.
@@ -139,11 +141,13 @@ def tcp(
     * `slow_start`: Slow start.
     * `slow_start_to_twice_flight`: In slow start the window grows up to twice the most that was in flight, where the application or the receiver's window is the limit (Linux).
     * `spurious_detection`: How a sender detects that a reduction of the window was unnecessary; it then undoes it.
+    * `syn_linear_timeouts`: So many times the timeout of the SYN is repeated before it is doubled, and these do not count towards giving up. 4 in Linux (`tcp_syn_linear_timeouts`).
     * `tail_loss_probe`: With variant "rack", probe for losses at the tail after two round trips without an ACK (RFC 8985 section 7).
     * `time_wait`: Time in TIME-WAIT, 2 MSL.
     * `timestamp_tick`: Tick of the timestamps option's clock.
     * `timestamps`: Timestamps option (RFC 7323).
     * `timestamps_required`: Once timestamps are agreed on, drop segments without the option (RFC 7323 section 3.2); Linux takes them.
+    * `tolerated_syn_losses`: So many retransmissions of the SYN or SYN-ACK leave the initial window as it is; otherwise it is one segment after a lost SYN (RFC 5681 section 3.1). 1 in Linux.
     * `user_timeout`: Give up when data stays unacknowledged for longer.
     * `variant`: Loss recovery.
     * `window_scaling`: Window scaling (RFC 7323).
@@ -196,11 +200,13 @@ def tcp(
             "slow_start": slow_start,
             "slow_start_to_twice_flight": slow_start_to_twice_flight,
             "spurious_detection": spurious_detection,
+            "syn_linear_timeouts": syn_linear_timeouts,
             "tail_loss_probe": tail_loss_probe,
             "time_wait": time_wait,
             "timestamp_tick": timestamp_tick,
             "timestamps": timestamps,
             "timestamps_required": timestamps_required,
+            "tolerated_syn_losses": tolerated_syn_losses,
             "user_timeout": user_timeout,
             "variant": variant,
             "window_scaling": window_scaling,
@@ -328,6 +334,7 @@ def rto(
     max: str | None = None,
     min: str | None = None,
     one_sample_per_round: bool | None = None,
+    variation_by_round: bool | None = None,
 ) -> Section:
     """The retransmission timer (RFC 6298).
 
@@ -336,6 +343,7 @@ def rto(
     * `max`: Largest RTO.
     * `min`: Smallest RTO.
     * `one_sample_per_round`: Take at most one sample in a round trip, as implementations with one timed segment do.
+    * `variation_by_round`: RTTVAR follows once a round trip, and falls by at most a quarter in it (Linux); otherwise each sample moves it (RFC 6298).
     """
     return given(
         {
@@ -344,6 +352,7 @@ def rto(
             "max": max,
             "min": min,
             "one_sample_per_round": one_sample_per_round,
+            "variation_by_round": variation_by_round,
         }
     )
 

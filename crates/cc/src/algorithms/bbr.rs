@@ -31,6 +31,9 @@ pub struct BbrParams {
     pub bandwidth_window: u32,
     /// Length of the filter of the smallest round trip (section 4.1.2.2); after it without news ProbeRTT begins.
     pub min_rtt_window: Duration,
+    /// A round trip that equals the smallest is news (section 4.1.2.3). In Linux, since 2020, only a smaller one is.
+    #[schemars(extend("x-unit" = "true or false"))]
+    pub equal_rtt_is_news: bool,
     /// Least time in ProbeRTT with the least window (section 4.3.5).
     pub probe_rtt_duration: Duration,
     /// The least window, and that of ProbeRTT (section 4.2.3.2).
@@ -55,12 +58,20 @@ impl Default for BbrParams {
             probe_gain: 1.25,
             bandwidth_window: 10,
             min_rtt_window: Duration::from_secs(10),
+            equal_rtt_is_news: true,
             probe_rtt_duration: Duration::from_millis(200),
             min_window: 4,
             full_bandwidth_growth: 1.25,
             full_bandwidth_rounds: 3,
             pacing_margin: 0.0,
         }
+    }
+}
+
+impl BbrParams {
+    /// As in Linux (`tcp_bbr.c`).
+    pub fn linux() -> Self {
+        BbrParams { equal_rtt_is_news: false, pacing_margin: 0.01, ..Self::default() }
     }
 }
 
@@ -253,7 +264,8 @@ impl Bbr {
         let window_ends = self.min_rtt_at + self.params.min_rtt_window;
         self.min_rtt_expired = self.min_rtt.is_some() && now > window_ends;
         let Some(rtt) = rtt else { return };
-        if self.min_rtt_expired || self.min_rtt.is_none_or(|least| rtt <= least) {
+        let equal = self.params.equal_rtt_is_news;
+        if self.min_rtt_expired || self.min_rtt.is_none_or(|least| rtt < least || (equal && rtt == least)) {
             self.min_rtt = Some(rtt);
             self.min_rtt_at = now;
         }

@@ -143,6 +143,7 @@ impl Connection {
         self.open(now, probing.window);
         // The RTO estimator does not receive this round trip: that of a packet of full length may be ten times as long.
         if self.syn_repeated {
+            self.sender.rtt.after_syn_loss();
             self.sender.after_syn_loss();
         }
         self.sender.after_handshake(now, probing.rtt_sample());
@@ -171,24 +172,36 @@ impl Connection {
         }
     }
 
-    /// `answer` completes the handshake; its round trip, if it is known, is the first sample. Else a SYN or a SYN-ACK is presumed
-    /// lost (RFC 5681 section 3.1).
+    /// `answer` completes the handshake; its round trip, if it is known, is the first sample. If it does not follow from the only
+    /// SYN, the timestamp may show it (RFC 7323 section 4.1); the SYN or the SYN-ACK is presumed lost then (RFC 5681 section 3.1).
     fn establish(&mut self, now: Instant, window: u64, answer: &Segment) {
         let round_trip = self.handshake_rtt(now, answer);
+        let lost = round_trip.is_none() && self.syn_was_lost(answer);
+        let round_trip =
+            round_trip.or_else(|| self.timestamp_rtt(now, answer).filter(|_| self.agreed.timestamps));
         self.open(now, window);
-        match round_trip {
-            Some(rtt) => {
-                self.sender.rtt.observe(rtt);
-                self.sender.rtt.sample(rtt);
-                self.stats.rtt_sample(rtt);
-                self.sender.after_handshake(now, Some(rtt));
-            }
-            None => {
-                self.sender.after_syn_loss();
-                self.sender.after_handshake(now, None);
-            }
+        if let Some(rtt) = round_trip {
+            self.sender.rtt.observe(rtt);
+            let (una, max) = (self.sender.una, self.sender.max);
+            self.sender.rtt.sample_by_round(rtt, una, max);
+            self.stats.rtt_sample(rtt);
+        } else {
+            self.sender.rtt.after_syn_loss();
         }
+        if lost {
+            self.sender.after_syn_loss();
+        }
+        self.sender.after_handshake(now, round_trip);
         self.opened(now);
+    }
+
+    /// What was sent more than once was lost, unless `answer` echoes the first (Eifel detection; Linux: `tcp_try_undo_spurious_syn`).
+    fn syn_was_lost(&self, answer: &Segment) -> bool {
+        let first = self.syn_sent_at.map(|sent_at| self.timestamp(sent_at));
+        let echo = answer.options.timestamps.map(|timestamps| timestamps.echo);
+        let detects = self.config.spurious_detection.eifel && self.agreed.timestamps;
+        let tolerated = u64::from(self.config.tolerated_syn_losses);
+        !(detects && first == echo) && (tolerated == 0 || self.stats.syn_retransmissions > tolerated)
     }
 
     fn open(&mut self, now: Instant, window: u64) {

@@ -47,11 +47,14 @@ impl Connection {
         match self.state {
             State::SynSent if self.probing.is_some() => self.on_probe_timeout(now),
             State::SynSent | State::SynReceived => {
-                if self.syn_timeouts >= self.config.max_syn_retransmissions {
+                let linear = if self.state == State::SynSent { self.config.syn_linear_timeouts } else { 0 };
+                if self.syn_timeouts >= self.config.max_syn_retransmissions.saturating_add(linear) {
                     return self.fail(Event::TimedOut);
                 }
                 self.syn_timeouts += 1;
-                self.sender.rtt.back_off();
+                if self.syn_timeouts > linear {
+                    self.sender.rtt.back_off();
+                }
                 self.sender.rto_deadline = Instant::FAR_FUTURE;
                 self.syn_due = true;
             }

@@ -113,9 +113,11 @@ impl Sender {
         if duplicate.is_some() && self.measured.is_some() {
             self.hear_of_duplicate();
         }
+        let undecided = self.measured.is_some()
+            && self.reconsider_reduction(a, (prior_una, prior_phase), newly_sacked, duplicate, stats, events);
         let measures = self.measured.is_some() && newly_acked + newly_sacked > 0;
         if measures {
-            self.take_up_delivery(a.now, &mut rtt, stats);
+            self.take_up_delivery(a.now, !undecided, &mut rtt, stats);
         }
         if self.phase == Phase::Open && (self.duplicate_acks != 0 || !self.board.is_empty()) {
             self.enter_recovery_if_lost(a.now, newly_acked + newly_sacked, stats, events);
@@ -139,7 +141,6 @@ impl Sender {
         }
         if self.measured.is_some() {
             self.end_measured_ack(a, prior_una, duplicate);
-            self.reconsider_reduction(a, prior_una, newly_sacked, duplicate, stats, events);
         }
         if a.ecn_echo {
             self.on_ecn_echo(a, prior_flight_size, newly_acked + newly_sacked, stats, events);
@@ -304,7 +305,8 @@ impl Sender {
         prior_una: u64,
         stats: &mut Stats,
     ) -> Option<Duration> {
-        let timed_at = if self.every_ack_sampled { None } else { self.timed_segment(ack) };
+        let timed_at =
+            if self.every_ack_sampled || self.variation_by_round { None } else { self.timed_segment(ack) };
         let departures = self.log.acknowledge(ack);
         let unambiguous = prior_una >= self.retransmitted_below;
         let (oldest, newest) = if unambiguous {
@@ -338,6 +340,8 @@ impl Sender {
         stats.rtt_sample(newest);
         if self.every_ack_sampled {
             self.rtt.sample(oldest);
+        } else if self.variation_by_round {
+            self.rtt.sample_by_round(oldest, self.una, self.max);
         }
     }
 

@@ -98,15 +98,23 @@ impl Sender {
     }
 
     /// Data were delivered. Their round trip is one for the RTO as well where the cumulative ACK gave none: SACKed data that
-    /// were sent once are as unambiguous (Karn's rule).
+    /// were sent once are as unambiguous (Karn's rule). `judges`: then losses are looked for.
     #[inline(never)]
-    pub(super) fn take_up_delivery(&mut self, now: Instant, rtt: &mut Option<Duration>, stats: &mut Stats) {
+    pub(super) fn take_up_delivery(
+        &mut self,
+        now: Instant,
+        judges: bool,
+        rtt: &mut Option<Duration>,
+        stats: &mut Stats,
+    ) {
         let Some(measured) = &self.measured else { return };
         if let (None, Some(sample)) = (*rtt, measured.rate.round_trip(now)) {
             *rtt = Some(sample);
             self.take_rtt(sample, sample, stats);
         }
-        self.detect_losses_with_rack(now);
+        if judges {
+            self.detect_losses_with_rack(now);
+        }
     }
 
     /// The rate sample of this ACK.
@@ -175,6 +183,12 @@ impl Sender {
         let (una, max) = (self.una, self.max);
         if let Some(rack) = self.rack() {
             rack.on_dsack(una, max);
+        }
+    }
+    /// Data from `start` on that were taken for lost were late.
+    pub(super) fn learn_reordering(&mut self, start: u64) {
+        if let Some(rack) = self.rack() {
+            rack.on_late_arrival(start);
         }
     }
     /// Section 7.2: no probe while losses are repaired.

@@ -2,7 +2,7 @@
 
 use super::{Acknowledgment, Chunk, Phase, Sender};
 use crate::event::Events;
-use crate::undo::{Evidence, ForwardRto, Undo};
+use crate::undo::{Evidence, ForwardRto, Undo, Verdict};
 use crate::{Event, Stats};
 use longhaul_cc::{Congestion, CongestionKind};
 use longhaul_units::Instant;
@@ -31,9 +31,17 @@ impl Sender {
     /// The window has been reduced.
     pub(super) fn reduction_may_be_spurious(&mut self, forward: ForwardRto) {
         let (una, max) = (self.una, self.max);
+        let resent_before = self.a_retransmission_is_out();
         if let Some(undo) = self.undo() {
-            undo.begin(una, max, forward);
+            undo.begin(una, max, resent_before, forward);
         }
+    }
+    /// Something that was sent again is neither acknowledged nor SACKed.
+    fn a_retransmission_is_out(&self) -> bool {
+        let Some(measured) = &self.measured else { return false };
+        let mut again =
+            measured.transmissions.within(self.una, self.max).filter(|(_, _, run)| run.retransmitted);
+        again.any(|(start, end, _)| self.board.gaps(start, end).next().is_some())
     }
 
     /// A first timeout. True if F-RTO applies (RFC 5682 section 2.1 step 1): nothing was being repaired, and only the first
@@ -69,29 +77,40 @@ impl Sender {
         Some(self.new_chunk(payload))
     }
 
-    /// Evaluates an ACK for evidence about the last reduction, after its data were accounted for.
+    /// Evaluates an ACK for evidence about the last reduction, after its data were accounted for and before losses are looked for:
+    /// what it shows of the path's order counts there. True if no more is to be taken for lost upon this ACK.
     pub(super) fn reconsider_reduction(
         &mut self,
         a: &Acknowledgment<'_>,
-        prior_una: u64,
+        prior: (u64, Phase),
         newly_sacked: u64,
         duplicate: Option<(u64, u64)>,
         stats: &mut Stats,
         events: &mut Events,
-    ) {
+    ) -> bool {
+        let (prior_una, prior_phase) = prior;
         let advances = a.ack > prior_una;
         let evidence = Evidence {
             now: a.now,
-            advances,
+            advances: advances && prior_phase != Phase::Open,
             acknowledges_all: self.una == self.max,
             echo_age: a.timestamp_rtt,
             duplicate,
         };
-        let Some(undo) = self.undo() else { return };
-        let disproved = undo.is_disproved(&evidence);
-        if disproved || self.forward_rto_disproves(a, advances, newly_sacked) {
+        let Some(undo) = self.undo() else { return false };
+        let verdict = undo.judge(&evidence);
+        // After a timeout all ACKs may have been late.
+        if verdict == Verdict::OriginalArrived && prior_phase == Phase::FastRecovery {
+            self.learn_reordering(prior_una);
+            // Other retransmissions may be of what is lost: on with new data until it is known (Linux: tcp_try_undo_partial).
+            if self.phase == Phase::FastRecovery && self.a_retransmission_is_out() {
+                return true;
+            }
+        }
+        if verdict != Verdict::Nothing || self.forward_rto_disproves(a, advances, newly_sacked) {
             self.take_back(a.now, stats, events);
         }
+        false
     }
 
     /// RFC 5682 section 2.1 steps 2 and 3, with SACK section 3.1. True if the timeout was spurious.
