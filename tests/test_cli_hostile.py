@@ -20,6 +20,7 @@ from conftest import SMALL, Outcome
 from longhaul import cli, core, inventory, large, outputs, run
 from longhaul.document import LARGEST, read
 from longhaul.errors import LonghaulError
+from longhaul.sweep.records import Records
 from synthetic import write_result
 from test_cli_bad_input import clear
 
@@ -306,7 +307,7 @@ def test_sigterm_ends_a_run_as_ctrl_c_does(tmp_path, scenario, number):
 def test_sigterm_ends_a_sweep_and_keeps_finished_runs(command, sweep_file, tmp_path):
     out = tmp_path / "s"
     process = _process("sweep", sweep_file, "--set", "run.duration=5000 s", "--out", out, "--jobs", "1")
-    _wait_for(lambda: any((path / "summary.json").exists() for path in (out / "runs").glob("*")), process)
+    _wait_for(lambda: len(Records(out / "runs")), process)
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 143, errors

@@ -20,6 +20,7 @@ import longhaul
 import longhaul_studies as studies
 import pytest
 from longhaul import study as lab
+from longhaul.sweep.records import Records
 from longhaul_studies import Case, NotRun, Study, Target, verdict
 from waiting import PATIENCE_S
 
@@ -35,8 +36,15 @@ def fake(monkeypatch):
 def runs_made(monkeypatch):
     """Counts the runs that are made."""
     made: list[object] = []
-    real = longhaul.core.run
-    monkeypatch.setattr(longhaul.core, "run", lambda *a, **k: made.append(a[0].source) or real(*a, **k))
+    with_series, without = longhaul.core.run, longhaul.core.run_seeds
+
+    def run_seeds(document, *arguments, **settings):
+        found = without(document, *arguments, **settings)
+        made.extend([document.source] * len(found))
+        return found
+
+    monkeypatch.setattr(longhaul.core, "run", lambda *a, **k: made.append(a[0].source) or with_series(*a, **k))
+    monkeypatch.setattr(longhaul.core, "run_seeds", run_seeds)
     return made
 
 
@@ -250,7 +258,7 @@ def test_the_installed_distribution_offers_what_the_source_tree_does():
             assert hasattr(importlib.import_module(module), attribute), name
 
 
-def test_an_interrupted_study_goes_on(command, tmp_path, monkeypatch):
+def test_an_interrupted_study_goes_on(command, tmp_path, monkeypatch, runs_made):
     out = tmp_path / "out"
     code = (
         "import fake_study; from longhaul.cli import main;"
@@ -263,7 +271,7 @@ def test_an_interrupted_study_goes_on(command, tmp_path, monkeypatch):
         [sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True, env=environment
     )
     deadline = time.monotonic() + PATIENCE_S
-    while not any((path / "summary.json").exists() for path in (out / "runs").glob("*")):
+    while not len(Records(out / "runs")):
         assert time.monotonic() < deadline
         assert process.poll() is None
         time.sleep(0.01)
@@ -273,14 +281,13 @@ def test_an_interrupted_study_goes_on(command, tmp_path, monkeypatch):
     assert "repeat the command to continue" in errors
     assert "Traceback" not in errors
     assert not list((out / "runs").glob(".*.partial"))
-    kept = list((out / "runs").iterdir())
+    kept = set(Records(out / "runs"))
     assert 1 <= len(kept) < 10
     longer = fake_study.scenario
     monkeypatch.setattr(fake_study, "scenario", lambda *a: longer(*a).run_settings(duration="4000 s", warmup="2 s"))
-    before = {path.name: (path / "summary.json").stat().st_mtime_ns for path in kept}
     assert command(*arguments, "-q").code == 0
-    assert len(list((out / "runs").iterdir())) == 10
-    assert {name: (out / "runs" / name / "summary.json").stat().st_mtime_ns for name in before} == before
+    assert len(runs_made) == 10 - len(kept)
+    assert kept < set(Records(out / "runs"))
 
 
 def test_results_of_another_build_are_not_mixed_in(command, tmp_path, monkeypatch, runs_made):

@@ -10,15 +10,17 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 
 import longhaul
 import polars as pl
 import pytest
 from conftest import SMALL
-from longhaul import Scenario, core, inventory, staging
+from longhaul import Scenario, core, staging
 from longhaul.document import read
-from longhaul.sweep import make_plan
+from longhaul.sweep import log, make_plan
+from longhaul.sweep.records import Records
 from waiting import PATIENCE_S
 
 
@@ -29,6 +31,39 @@ def files(root: Path) -> dict[str, bytes]:
         for path in sorted(root.rglob("*"))
         if path.is_file() and path.name != "timing.json"
     }
+
+
+def counted(monkeypatch) -> list:
+    """The runs without time series that are made from now on."""
+    made = []
+    real = longhaul.core.run_seeds
+
+    def run_seeds(*arguments, **settings):
+        found = real(*arguments, **settings)
+        made.extend(found)
+        return found
+
+    monkeypatch.setattr(longhaul.core, "run_seeds", run_seeds)
+    return made
+
+
+def changed_log(out: Path, change) -> None:
+    """Writes the log of a finished sweep again, with each run as `change` makes it; those that become `None` are left out."""
+    file = out / "runs" / "records.log"
+    content = b""
+    for frame in log.frames(file.read_bytes()):
+        if frame.kind == log.DEFINITIONS:
+            definitions = zlib.decompress(frame.content)
+            content += log.definitions_frame(definitions)
+        elif frame.kind == log.RUNS:
+            runs = [kept for run in log.texts_of(frame.content) if (kept := change(run)) is not None]
+            content += log.runs_frame(log.Group(log.head_of(frame.content)["program"], definitions, runs))
+    file.write_bytes(content)
+
+
+def ids(out: Path) -> list[str]:
+    """Ids of the finished runs."""
+    return longhaul.load(out).runs["run_id"].to_list()
 
 
 def test_jobs_do_not_change_a_byte(command, sweep_file, tmp_path):
@@ -72,18 +107,19 @@ def test_a_run_of_a_sweep_is_the_run_alone(command, sweep_file, scenario, tmp_pa
     command("sweep", sweep_file, "--out", tmp_path / "s", "-q")
     command("run", scenario, "--out", tmp_path / "r", "-q")
     alone = json.loads((tmp_path / "r" / "summary.json").read_text())
-    in_sweep = json.loads((tmp_path / "s" / "runs" / alone["run_id"] / "summary.json").read_text())
-    assert in_sweep == alone
+    in_sweep = longhaul.load(tmp_path / "s" / "runs" / alone["run_id"])
+    assert in_sweep.summary == alone
+    assert list(in_sweep.summary) == list(alone)
+    assert in_sweep.scenario == (tmp_path / "r" / "scenario.toml").read_text()
+    assert longhaul.load(tmp_path / "s").run(alone["run_id"]).explain() == longhaul.load(tmp_path / "r").explain()
 
 
 def test_resume_runs_only_what_is_missing(command, sweep_file, tmp_path, monkeypatch):
     command("sweep", sweep_file, "--out", tmp_path / "s", "-q")
     whole = files(tmp_path / "s")
-    ids = [run["id"] for run in json.loads((tmp_path / "s" / "manifest.json").read_text())["runs"]]
-    (tmp_path / "s" / "runs" / ids[2] / "summary.json").unlink()
-    made = []
-    real = longhaul.core.run
-    monkeypatch.setattr(longhaul.core, "run", lambda *a, **k: made.append(1) or real(*a, **k))
+    third = ids(tmp_path / "s")[2]
+    changed_log(tmp_path / "s", lambda run: None if run.run_id == third else run)
+    made = counted(monkeypatch)
     refused = command("sweep", sweep_file, "--out", tmp_path / "s", "-q")
     assert (refused.code, made) == (2, [])
     assert "--resume" in refused.err
@@ -110,9 +146,7 @@ def test_a_refusal_changes_no_byte(command, sweep_file, tmp_path, other_build, c
     out = tmp_path / "s"
     command("sweep", sweep_file, "--out", out, "-q")
     if changed == "check":
-        for file in (out / "runs").glob("*/summary.json"):
-            file.write_text(file.read_text().replace('"seed"', '"seed" '))
-            inventory.note(file.parent, file.name)
+        changed_log(out, lambda run: run._replace(summary=run.summary.replace(b'"seed"', b'"seed" ')))
     before = everything(out)
     other_build()
     refused = command("sweep", sweep_file, *more, "--out", out, "-q", "--resume", "--changed", changed)
@@ -127,7 +161,7 @@ def test_resume_removes_what_a_killed_process_left_and_nothing_of_a_living_one(c
     out = tmp_path / "s"
     command("sweep", sweep_file, "--out", out, "-q")
     whole = files(out)
-    run = next((out / "runs").iterdir())
+    run = out / "runs" / ids(out)[0]
     code = "import os, sys; from pathlib import Path; from longhaul import staging; print(staging.make(Path(sys.argv[1])), flush=True); os.kill(os.getpid(), 9)"
     killed = subprocess.run(
         [sys.executable, "-c", code, run.with_name("0" * 32)], capture_output=True, text=True, check=False
@@ -168,9 +202,7 @@ def test_a_damaged_manifest_is_made_anew_from_the_runs(command, sweep_file, tmp_
     assert other.code == 2
     assert "manifest.json is" in other.err
     assert "it has no finished run of this sweep" in other.err
-    made = []
-    real = longhaul.core.run
-    monkeypatch.setattr(longhaul.core, "run", lambda *a, **k: made.append(1) or real(*a, **k))
+    made = counted(monkeypatch)
     assert command("sweep", sweep_file, "--out", out, "--resume", "-q").code == 0
     assert made == []
     assert files(out) == whole
@@ -183,8 +215,8 @@ def test_a_sweep_with_a_damaged_manifest_can_be_replaced(command, sweep_file, tm
     damage(out / "manifest.json")
     (out / "notes.txt").write_text("mine")
     assert command("sweep", sweep_file, "--set", "run.duration=21 s", "--out", out, "--force", "-q").code == 0
-    assert len(list((out / "runs").iterdir())) == 8
     assert longhaul.load(out).complete
+    assert longhaul.load(out).done == 8
     assert (out / "notes.txt").read_text() == "mine"
 
 
@@ -241,11 +273,9 @@ def test_a_sweep_that_has_grown_goes_on(command, sweep_file, tmp_path, monkeypat
     refused = command("sweep", sweep_file, "-n", 3, "--out", out)
     assert refused.code == 2
     assert "with other points or seeds; continue with --resume" in refused.err
-    counted = command("sweep", sweep_file, "-n", 3, "--out", out, "--resume", "--dry-run")
-    assert "4 points × 3 seeds = 12 runs, 4 missing" in counted.out
-    made = []
-    real = longhaul.core.run
-    monkeypatch.setattr(longhaul.core, "run", lambda *a, **k: made.append(1) or real(*a, **k))
+    planned = command("sweep", sweep_file, "-n", 3, "--out", out, "--resume", "--dry-run")
+    assert "4 points × 3 seeds = 12 runs, 4 missing" in planned.out
+    made = counted(monkeypatch)
     outcome = command("sweep", sweep_file, "-n", 3, "--out", out, "--resume")
     assert (outcome.code, len(made)) == (0, 4), outcome.err
     assert "12 of 12 runs are here" in outcome.out
@@ -300,14 +330,14 @@ def test_paired_differences_use_the_same_seeds(sweep_file, tmp_path):
 
 
 def test_a_failed_run_is_named_and_the_others_are_kept(sweep_file, tmp_path, monkeypatch):
-    real = longhaul.core.run
+    real = longhaul.core.run_seeds
 
-    def sometimes(document, overrides=(), **settings):
-        if ("run.seed", "8") in overrides:
+    def sometimes(document, overrides, seeds, **settings):
+        if 8 in seeds[:1]:
             raise longhaul.RunError("out of luck")
-        return real(document, overrides, **settings)
+        return real(document, overrides, seeds[:1], **settings)
 
-    monkeypatch.setattr(longhaul.core, "run", sometimes)
+    monkeypatch.setattr(longhaul.core, "run_seeds", sometimes)
     with pytest.raises(longhaul.LonghaulError, match="4 of 8 runs failed, the first with: out of luck"):
         longhaul.sweep(sweep_file, tmp_path / "s")
     result = longhaul.load(tmp_path / "s")
@@ -321,7 +351,7 @@ def test_ctrl_c_keeps_finished_runs_and_resume_completes(command, sweep_file, tm
     process = subprocess.Popen([sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True)
     runs = tmp_path / "s" / "runs"
     deadline = time.monotonic() + PATIENCE_S
-    while not any((path / "summary.json").exists() for path in runs.glob("*")):
+    while not len(Records(runs)):
         assert time.monotonic() < deadline
         assert process.poll() is None
         time.sleep(0.01)
@@ -330,7 +360,7 @@ def test_ctrl_c_keeps_finished_runs_and_resume_completes(command, sweep_file, tm
     assert process.returncode == 130, errors
     assert "--resume" in errors
     assert "Traceback" not in errors
-    assert not list(runs.glob(".*.partial"))
+    assert not list(runs.glob(".*"))
     kept = longhaul.load(tmp_path / "s")
     assert 1 <= kept.runs.height < 8
     assert command(*arguments, "--resume", "-q").code == 0
@@ -404,9 +434,7 @@ def test_runs_of_another_build_are_made_again(command, sweep_file, tmp_path, oth
     out = tmp_path / "s"
     command("sweep", sweep_file, "--out", out, "-q")
     other_build()
-    made = []
-    real = longhaul.core.run
-    monkeypatch.setattr(longhaul.core, "run", lambda *a, **k: made.append(1) or real(*a, **k))
+    made = counted(monkeypatch)
     command("sweep", sweep_file, "--out", out, "-q", "--resume", "--changed", "rerun")
     assert len(made) == 8
 
@@ -417,9 +445,7 @@ def test_runs_of_another_build_are_kept_if_a_sample_is_the_same(
     out = tmp_path / "s"
     command("sweep", sweep_file, "--out", out, "-q")
     other_build()
-    made = []
-    real = longhaul.core.run
-    monkeypatch.setattr(longhaul.core, "run", lambda *a, **k: made.append(1) or real(*a, **k))
+    made = counted(monkeypatch)
     outcome = command("sweep", sweep_file, "--out", out, "--resume", "--changed", "check")
     assert outcome.code == 0, outcome.err
     assert len(made) == 5
@@ -431,9 +457,7 @@ def test_runs_of_another_build_are_kept_if_a_sample_is_the_same(
 def test_runs_of_another_build_with_other_bytes_are_refused(command, sweep_file, tmp_path, other_build):
     out = tmp_path / "s"
     command("sweep", sweep_file, "--out", out, "-q")
-    for file in (out / "runs").glob("*/summary.json"):
-        file.write_text(file.read_text().replace('"seed"', '"seed" '))
-        inventory.note(file.parent, file.name)
+    changed_log(out, lambda run: run._replace(summary=run.summary.replace(b'"seed"', b'"seed" ')))
     other_build()
     outcome = command("sweep", sweep_file, "--out", out, "--resume", "--changed", "check")
     assert outcome.code == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -15,7 +14,8 @@ from pathlib import Path
 import longhaul
 import pytest
 from longhaul.document import read
-from longhaul.sweep import make_plan, reaching, run_plan
+from longhaul.sweep import PlannedRun, Point, make_plan, reaching, run_plan
+from longhaul.sweep.records import Records
 from test_sweep import files
 from waiting import PATIENCE_S
 
@@ -45,11 +45,15 @@ def test_ray_writes_the_bytes_that_the_local_engine_writes(cluster, command, swe
 
 def test_resume_makes_on_ray_what_is_missing(cluster, command, sweep_file, tmp_path):
     assert command("sweep", sweep_file, "--shard", "1/2", "--out", tmp_path / "s", "-q").code == 0
-    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "s" / "runs").glob("*/summary.json")}
+    before = set(Records(tmp_path / "s" / "runs"))
     assert len(before) == 4
-    done = command("sweep", sweep_file, "--engine", "ray", "--resume", "--out", tmp_path / "s")
-    assert "8 of 8 runs are here" in done.out
-    assert {path: path.stat().st_mtime_ns for path in before} == before
+    made = []
+    run_plan(
+        read(sweep_file), make_plan(read(sweep_file)), tmp_path / "s", engine="ray", resume=True, observer=made.append
+    )
+    assert (made[-1].total, made[-1].finished) == (4, 4)
+    assert before < set(Records(tmp_path / "s" / "runs"))
+    assert longhaul.load(tmp_path / "s").complete
 
 
 def waits_at_half(seen: Path):
@@ -58,14 +62,14 @@ def waits_at_half(seen: Path):
     def make(order, board):
         import time
 
-        from longhaul.sweep.cluster import make_run
+        from longhaul.sweep.cluster import make_runs
         from longhaul.sweep.engine import Standing
 
-        board.tell.remote(order.run_id, Standing(0.5, 7))
+        board.tell.remote(order.runs[0].run_id, Standing(0.5, 7))
         deadline = time.monotonic() + 600
         while not seen.exists() and time.monotonic() < deadline:
             time.sleep(0.01)
-        return make_run(order, board)
+        return make_runs(order, board)
 
     return make
 
@@ -99,15 +103,17 @@ def test_a_worker_tells_how_far_its_run_is_in_steps_of_a_hundredth(sweep_file, m
 
     from longhaul.sweep import cluster as on_ray
 
-    def run(document, overrides, out, tables, progress):
+    def run_seeds(document, overrides, seeds, progress, budget_s):
         for now in range(10_001):
-            progress(now, 10_000, 3 * now)
+            progress(0, now, 10_000, 3 * now, [])
+        return [longhaul.core.Made(b"", b"{}", b"{}", 30_000, 1.0)]
 
     told = []
     board = SimpleNamespace(tell=SimpleNamespace(remote=lambda run_id, standing: told.append((run_id, standing))))
-    monkeypatch.setattr(on_ray.core, "run", run)
-    answer = on_ray.make_run(on_ray.Order(read(sweep_file), (), "a", False, longhaul.core.program()), board)
-    assert answer.events == 30_000
+    monkeypatch.setattr(on_ray.core, "run_seeds", run_seeds)
+    run = PlannedRun("a", Point(0, {}, read(sweep_file)), 0, 1)
+    answer = on_ray.make_runs(on_ray.Order((run,), False, longhaul.core.program(), 1.0), board)
+    assert answer.batch.events == 30_000
     assert {run_id for run_id, _ in told} == {"a"}
     assert 99 <= len(told) <= 102
     shares = [standing.share for _, standing in told]
@@ -122,13 +128,14 @@ def killed_once(marks: Path, times: int):
         import os
         import signal
 
-        from longhaul.sweep.cluster import make_run
+        from longhaul.sweep.cluster import make_runs
 
-        tries = len([name for name in os.listdir(marks) if name.startswith(order.run_id)])
-        open(os.path.join(marks, f"{order.run_id}-{tries}"), "w").close()
-        if ("run.seed", "7") in order.overrides and tries < times:
+        run = order.runs[0]
+        tries = len([name for name in os.listdir(marks) if name.startswith(run.run_id)])
+        open(os.path.join(marks, f"{run.run_id}-{tries}"), "w").close()
+        if any(one.seed == 7 for one in order.runs) and tries < times:
             os.kill(os.getpid(), signal.SIGKILL)
-        return make_run(order, board)
+        return make_runs(order, board)
 
     return make
 
@@ -165,9 +172,11 @@ def test_a_worker_with_another_build_is_refused(cluster, sweep_file, tmp_path, m
 
 def test_a_run_that_fails_is_not_tried_again(cluster, sweep_file, tmp_path):
     from longhaul.sweep.cluster import Answer, RayEngine
+    from longhaul.sweep.making import Batch
 
     def make(order, board):
-        return Answer(failure="out of luck")
+        failures = {run.run_id: "out of luck" for run in order.runs}
+        return Answer(Batch(failures=failures, done=len(order.runs)))
 
     document, seen = read(sweep_file), []
     with pytest.raises(longhaul.LonghaulError, match="8 of 8 runs failed, the first with: out of luck"):
@@ -263,7 +272,7 @@ def test_ctrl_c_stops_ray_and_resume_completes(command, sweep_file, tmp_path):
     )
     runs = tmp_path / "s" / "runs"
     deadline = time.monotonic() + PATIENCE_S
-    while not any((path / "summary.json").exists() for path in runs.glob("*")):
+    while not len(Records(runs)):
         assert time.monotonic() < deadline
         assert process.poll() is None
         time.sleep(0.01)
@@ -278,5 +287,3 @@ def test_ctrl_c_stops_ray_and_resume_completes(command, sweep_file, tmp_path):
     local = [argument for argument in arguments if argument not in ("--engine", "ray")]
     assert command(*local, "--resume", "-q").code == 0
     assert longhaul.load(tmp_path / "s").complete
-    manifest = json.loads((tmp_path / "s" / "manifest.json").read_text())
-    assert all(run["status"] == "done" for run in manifest["runs"])

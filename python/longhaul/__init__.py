@@ -43,6 +43,8 @@ __all__ = [
 def load(directory: str | Path) -> Result | SweepResult:
     """Reads a result directory, of a run or of a sweep; raises `ResultError` if it is neither, or damaged."""
     path = _folder(directory, "directory")
+    if not path.exists():  # it may be a run of a sweep
+        return load_run(path)
     require_directory(path)
     kind = kind_of(path)
     if kind == "study":

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from . import outputs, watching
 from .document import Document
 from .errors import LonghaulError, OutputError, RunCancelled, RunError, ScenarioError
 
+T = TypeVar("T")
 #: Called with simulated time in s, duration in s, events so far; `False` stops the run.
 ProgressCallback = Callable[[float, float, int], bool | None]
 #: Paths in the scenario with TOML text of their new values.
@@ -113,7 +115,6 @@ def run(
 
     `follow(sim_time_s, duration_s, delivered)` is called like `progress`, with the bytes that each group of flows has delivered.
     """
-    core = _core()
     began = time.thread_time()
     noted: list[BaseException] = []
 
@@ -126,12 +127,57 @@ def run(
 
     called = progress or follow or _has_controls
     arguments = document.text, document.source, list(overrides), document.folder, out, tables, told if called else None
+    summary = _called(document, noted, _core().run, *arguments)
+    if out is not None:
+        outputs.add_timing(out, cpu_s=time.thread_time() - began)
+    result: dict[str, Any] = json.loads(summary)
+    return result
+
+
+class Made(NamedTuple):
+    """A run that was made: resolved scenario (TOML), summary without definitions, and these (JSON)."""
+
+    scenario: bytes
+    summary: bytes
+    definitions: bytes
+    #: Simulated events, and wall-clock seconds.
+    events: int
+    wall_s: float
+
+
+def run_seeds(
+    document: Document,
+    overrides: Overrides,
+    seeds: Sequence[int],
+    *,
+    progress: Callable[[int, float, float, int, list[int]], bool | None] | None = None,
+    budget_s: float = math.inf,
+) -> list[Made]:
+    """Runs a scenario under several seeds, without time series, until all are made or `budget_s` is over; at least one.
+
+    `progress(index, sim_time_s, duration_s, events, delivered)` is called as that of `run`; `index` counts the seeds. If a run fails,
+    none is returned, and it is the first: with congestion controls in Python, only that is made.
+    """
+    noted: list[BaseException] = []
+
+    def told(index: int, now: float, duration: float, events: int, delivered: list[int]) -> bool | None:
+        if noted:
+            raise noted[0]
+        return progress(index, now, duration, events, delivered) if progress else None
+
+    wanted = list(seeds[:1] if _has_controls else seeds)
+    arguments = document.text, document.source, list(overrides), wanted, document.folder, told, budget_s
+    return [Made(*one) for one in _called(document, noted, _core().run_seeds, *arguments)]
+
+
+def _called(document: Document, noted: list[BaseException], call: Callable[..., T], *arguments: Any) -> T:
+    """What the simulator returns; its errors become Longhaul's. `noted` takes up what a signal raises while a control is called."""
+    core = _core()
     try:
         if _has_controls:
-            with watching.signals_noted() as noted, watching.calls_end():
-                summary = core.run(*arguments)
-        else:
-            summary = core.run(*arguments)
+            with watching.signals_noted(noted), watching.calls_end():
+                return call(*arguments)
+        return call(*arguments)
     except core.ScenarioError as error:
         raise _wrong(error, document) from None
     except watching.TooLong as error:  # the call came back when its end was near
@@ -144,10 +190,6 @@ def run(
         if noted:  # a signal came while a control was called
             raise noted[0] from None
         raise RunError(_without_number(error).replace(": TooLong: ", ": ", 1)) from None
-    if out is not None:
-        outputs.add_timing(out, cpu_s=time.thread_time() - began)
-    result: dict[str, Any] = json.loads(summary)
-    return result
 
 
 def _wrong(error: Exception, document: Document) -> ScenarioError:
@@ -183,6 +225,32 @@ def resolve_seeds(document: Document, overrides: Overrides, seeds: Sequence[int]
     except core.ScenarioError as error:
         raise _wrong(error, document) from None
     return text, run_ids
+
+
+def resolve_points(
+    document: Document, points: Sequence[Overrides], seeds: Sequence[int]
+) -> list[tuple[str, list[str]]]:
+    """For each point the scenario under the first seed as JSON, every default written out, and the identity of the run under each."""
+    core = _core()
+    try:
+        found: list[tuple[str, list[str]]] = core.resolve_points(
+            document.text, document.source, [list(point) for point in points], list(seeds), document.folder
+        )
+    except core.ScenarioError as error:
+        raise _wrong(error, document) from None
+    return found
+
+
+def flat_columns(summaries: Sequence[bytes]) -> list[tuple[str, bytes]]:
+    """The metrics of summaries (JSON) under flat names, a column for each: 64-bit floats, NaN where there is none."""
+    columns: list[tuple[str, bytes]] = _core().flat_columns(list(summaries))
+    return columns
+
+
+def estimates(values: bytes, lengths: Sequence[int]) -> list[bytes]:
+    """Of consecutive groups of values (64-bit floats) columns with count, mean, median, standard deviation, minimum and maximum."""
+    columns: list[bytes] = _core().estimates(values, list(lengths))
+    return columns
 
 
 def register_control(name: str, source: str, control: type) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from . import traced
 from .errors import LonghaulError
@@ -66,7 +68,11 @@ class Estimate:
 
 def estimate(resolved: str, tables: bool = True) -> Estimate:
     """What a run of a resolved scenario (TOML) takes; `tables` is whether its time series are written."""
-    scenario = tomllib.loads(resolved)
+    return estimate_of(tomllib.loads(resolved), tables)
+
+
+def estimate_of(scenario: Mapping[str, Any], tables: bool = True) -> Estimate:
+    """As `estimate`, of a resolved scenario that was read already."""
     flows = sum(traced.members(flow) for flow in scenario.get("flow", []))
     if not tables:
         return Estimate(flows, flows * MEMORY_PER_FLOW, flows * SUMMARY_PER_FLOW)

@@ -10,7 +10,7 @@ import json
 import os
 import time
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,9 +28,19 @@ _POINTS, _SAMPLES = 200, 10
 class Recorder:
     """Called as a run goes on; writes the file every half second."""
 
-    def __init__(self, directory: Path, resolved: str | Callable[[], str]) -> None:
-        """For the run of a resolved scenario, which is looked at only if the run takes so long that anything is written."""
-        self._file = directory / FILE
+    def __init__(
+        self,
+        directory: Path | Callable[[], Path],
+        resolved: str | Callable[[], str],
+        about: Mapping[str, Any] | None = None,
+    ) -> None:
+        """For the run of a resolved scenario, which is looked at, and `directory` made, only if the run takes so long that anything is
+        written.
+
+        `about` is what is written beside it: parameters and seed of a run of a sweep.
+        """
+        self._about = dict(about or {})
+        self._directory = directory
         self._resolved = resolved
         self._scenario: dict[str, Any] | None = None
         self._least = 0.0
@@ -48,13 +58,19 @@ class Recorder:
         if time.monotonic() - self._written >= _EVERY_S:
             self._written = time.monotonic()
             scenario = self._read()
-            content = {"pid": os.getpid(), "name": str(scenario.get("name") or "run"), "now_s": now, "duration_s": duration,
+            content = {"about": self._about, "pid": os.getpid(), "name": str(scenario.get("name") or "run"), "now_s": now, "duration_s": duration,
                        "groups": [str(flow["name"]) for flow in scenario.get("flow", ())],
                        "times": self._times, "delivered": self._delivered}  # fmt: skip
-            with errors_as_output_error(self._file):
-                part = self._file.with_suffix(".part")
+            file = self._place() / FILE
+            with errors_as_output_error(file):
+                part = file.with_suffix(".part")
                 part.write_text(json.dumps(content), encoding="utf-8")
-                part.replace(self._file)
+                part.replace(file)
+
+    def _place(self) -> Path:
+        if not isinstance(self._directory, Path):
+            self._directory = self._directory()
+        return self._directory
 
     def _read(self) -> dict[str, Any]:
         """The scenario; once it is known, points that are closer than samples allow are left out."""
@@ -72,7 +88,8 @@ class Recorder:
 
     def end(self) -> None:
         """Removes the file: it is no part of a result."""
-        self._file.unlink(missing_ok=True)
+        if isinstance(self._directory, Path):
+            (self._directory / FILE).unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
@@ -86,6 +103,8 @@ class Live:
     #: Ends of intervals in simulated seconds, and the goodput of each group in them in bit/s.
     times: list[float]
     goodputs: list[list[float]]
+    #: Parameters and seed of a run of a sweep.
+    about: dict[str, Any]
 
 
 def read(directory: Path) -> Live | None:
@@ -98,7 +117,15 @@ def read(directory: Path) -> Live | None:
             [8.0 * (after[group] - before[group]) / (times[number + 1] - times[number]) for number, (before, after) in enumerate(itertools.pairwise(delivered))]
             for group in range(len(content["groups"]))
         ]  # fmt: skip
-        return Live(content["name"], content["now_s"], content["duration_s"], content["groups"], times[1:], rates)
+        return Live(
+            content["name"],
+            content["now_s"],
+            content["duration_s"],
+            content["groups"],
+            times[1:],
+            rates,
+            content["about"],
+        )
     except PermissionError:  # it is another user's
         return None
     except (OSError, ValueError, KeyError, TypeError, IndexError, ZeroDivisionError):

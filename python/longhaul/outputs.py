@@ -22,6 +22,8 @@ _LAST = "summary.json"
 _MADE_FROM_RESULTS = ("report.html", "plots/")
 #: What a run found out.
 _FOUND = frozenset(RUN_FILES) - {"timing.json"}
+#: What is in a sweep's directory of runs: logs with all of them (`sweep.records`), and the ids of those with a directory.
+_OF_RUNS = re.compile(r"[0-9a-f]{16,}|records(-[0-9a-f]{16}-[0-9a-f]{8})?\.log|timing\.json")
 #: What a file system has in its topmost folder.
 _EMPTY_DISK = frozenset({"lost+found"})
 
@@ -58,6 +60,10 @@ def _by_what_stands_beside(directory: Path) -> str | None:
     return None
 
 
+#: What is in a sweep's directory of runs: the ids of those with a directory, and logs with all (`sweep.records`).
+_OF_RUNS = re.compile(r"[0-9a-f]{16,}|records(-[0-9a-f]{16}-[0-9a-f]{8})?\.log|timing\.json")
+
+
 def is_longhaul_result(directory: Path) -> bool:
     """Whether this is the directory of a run or a sweep, damaged or not."""
     return kind_of(directory) is not None
@@ -70,12 +76,12 @@ def damage_of(directory: Path) -> str | None:
 
 
 def _holds_runs(runs: Path) -> bool:
-    """Whether this is the directory of a sweep's runs: one directory for each, called by its id, and nothing else."""
+    """Whether this is the directory of a sweep's runs: logs, directories called by the ids of runs, and nothing else."""
     try:
         names = [entry.name for entry in runs.iterdir() if not entry.name.startswith(".")]
     except OSError:
         return False
-    return bool(names) and all(re.fullmatch(r"[0-9a-f]{16,}", name) for name in names)
+    return bool(names) and all(_OF_RUNS.fullmatch(name) for name in names)
 
 
 def _fault(file: Path) -> str | None:
@@ -122,6 +128,15 @@ def faults_of_run(directory: Path) -> list[str]:
         return inventory.faults(directory, found_by_run(directory))
     except ResultError as error:
         return [str(error)]
+
+
+def are_as_listed(directory: Path, names: Iterable[str]) -> bool:
+    """Whether a directory's list has these files, and they are as they were written."""
+    try:
+        wanted = list(names)
+        return _listed(directory).issuperset(wanted) and not inventory.faults(directory, wanted)
+    except ResultError:
+        return False
 
 
 def seconds_of(directory: Path) -> float:
@@ -232,6 +247,9 @@ def clear(out: Path, *, force: bool = True) -> None:
             if run.is_dir() and re.fullmatch(r"[0-9a-f]{16,}", run.name):
                 inventory.remove(run, force=force)
                 _remove_if_empty(run)
+        from .sweep.records import remove_logs
+
+        remove_logs(runs)
         staging.remove_left(runs)
         _remove_if_empty(runs)
     inventory.remove(out, force=force)

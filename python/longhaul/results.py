@@ -39,8 +39,20 @@ class Result:
     what each metric is. `flows`, `links`, `events` and `segments` are read from the result directory on request.
     """
 
-    def __init__(self, summary: dict[str, Any], path: Path | None = None, keep: Kept | None = None) -> None:
-        """A result from its summary; `path` is its directory, `keep` one that goes away with this object."""
+    def __init__(
+        self,
+        summary: dict[str, Any],
+        path: Path | None = None,
+        keep: Kept | None = None,
+        scenario: str | None = None,
+    ) -> None:
+        """A result from its summary; `path` is its directory, `keep` one that goes away with this object.
+
+        `scenario` is the resolved scenario of a run that is held by the log of a sweep: `path` is a name for it then.
+        """
+        if scenario is not None:
+            self.scenario = scenario
+        self._held = scenario
         self.summary = summary
         self._path = None if path is None else folder(path, "path")
         self._keep = keep
@@ -58,11 +70,12 @@ class Result:
     def __getstate__(self) -> dict[str, Any]:
         """What goes to another process: with the files of a directory that only this one keeps."""
         files = files_in(self._keep.path) if self._keep is not None else self._carried
-        return {"summary": self.summary, "path": None if files is not None else self._path, "files": files}
+        path = None if files is not None else self._path
+        return {"summary": self.summary, "path": path, "files": files, "scenario": self._held}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Takes over what came; its files are written when they are first read."""
-        self.__init__(state["summary"], state["path"])  # type: ignore[misc]
+        self.__init__(state["summary"], state["path"], scenario=state["scenario"])  # type: ignore[misc]
         self._carried = state["files"]
 
     @property
@@ -309,6 +322,11 @@ class Page:
 def load_run(directory: Path) -> Result:
     """Reads the result directory of one run; raises `ResultError` if it is not one (a sweep holds several), or damaged."""
     file = directory / "summary.json"
+    if not file.exists():
+        from .sweep.records import recorded
+
+        if (held := recorded(directory)) is not None:
+            return Result(held.content(), directory, scenario=held.scenario.decode())
     require_directory(directory)
     if kind_of(directory) == "sweep":
         raise ResultError(f"{directory} is a sweep; name one of its runs, in {directory / 'runs'}")
@@ -357,8 +375,11 @@ def read_json(file: Path) -> dict[str, Any]:
     return content
 
 
-def read_table(file: Path) -> pl.DataFrame:
-    """A Parquet table from a result directory; raises `ResultError` if it cannot be read, also in a process without polars' threads."""
+def read_table(file: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """A Parquet table from a result directory, or some of its columns.
+
+    Raises `ResultError` if it cannot be read, also in a process without polars' threads.
+    """
     forked.check()
     import polars as pl
 
@@ -370,7 +391,7 @@ def read_table(file: Path) -> pl.DataFrame:
     try:
         # polars takes no name that Python cannot encode.
         source = file if str(file).isascii() else io.BytesIO(file.read_bytes())
-        frame = pl.read_parquet(source, glob=False)
+        frame = pl.read_parquet(source, glob=False, columns=list(columns) if columns else None)
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).splitlines()[0]
         raise ResultError(f"{file} is damaged: not a whole Parquet file ({reason})") from None

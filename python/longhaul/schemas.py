@@ -179,8 +179,39 @@ class Summary(TypedDict):
 
 
 @with_config(_CONFIG)
+class FailedRun(TypedDict):
+    """A run of a sweep that could not be made."""
+
+    id: str
+    cell: int
+    parameters: dict[str, Any]
+    seed: int
+    error: str
+
+
+@with_config(_CONFIG)
+class _AnyManifest(TypedDict):
+    """What the manifests of all sweeps have."""
+
+    longhaul: str
+    kind: str
+    name: str
+    parameters: list[str]
+    replications: int
+    seed: int
+
+
+class Manifest(_AnyManifest):
+    """`manifest.json` of a sweep."""
+
+    total: int
+    done: int
+    failures: list[FailedRun]
+
+
+@with_config(_CONFIG)
 class PlannedRun(TypedDict):
-    """A run in the manifest of a sweep."""
+    """A run in the manifest of a sweep of an earlier version, which listed all."""
 
     id: str
     cell: int
@@ -191,16 +222,9 @@ class PlannedRun(TypedDict):
     error: NotRequired[str]
 
 
-@with_config(_CONFIG)
-class Manifest(TypedDict):
-    """`manifest.json` of a sweep."""
+class EarlierManifest(_AnyManifest):
+    """`manifest.json` of a sweep of an earlier version."""
 
-    longhaul: str
-    kind: str
-    name: str
-    parameters: list[str]
-    replications: int
-    seed: int
     runs: list[PlannedRun]
 
 
@@ -213,14 +237,31 @@ def read_summary(file: Path) -> dict[str, Any]:
 
 
 def read_manifest(file: Path) -> dict[str, Any]:
-    """The manifest of a sweep; raises `ResultError`."""
-    manifest = _read(file, Manifest)
+    """The manifest of a sweep, one of an earlier version in today's form; raises `ResultError`."""
+    earlier = "runs" in (_content_of(file) or {})
+    manifest = _read(file, EarlierManifest if earlier else Manifest)
     if manifest["kind"] != "sweep":
         raise ResultError(f"{file} is not the manifest of a sweep")
-    for number, run in enumerate(manifest["runs"]):
+    key = "runs" if earlier else "failures"
+    for number, run in enumerate(manifest[key]):
         if unknown := run["parameters"].keys() - set(manifest["parameters"]):
-            raise _damaged(file, f"runs[{number}].parameters has {min(unknown)!r}, which was not swept", manifest)
-    return manifest
+            raise _damaged(file, f"{key}[{number}].parameters has {min(unknown)!r}, which was not swept", manifest)
+    return _of_today(manifest) if earlier else manifest
+
+
+def _of_today(manifest: dict[str, Any]) -> dict[str, Any]:
+    runs = manifest.pop("runs")
+    done = {run["id"] for run in runs if run["status"] == "done"}
+    failures = [run for run in runs if "error" in run]
+    return {**manifest, "total": len({run["id"] for run in runs}), "done": len(done), "failures": failures}
+
+
+def _content_of(file: Path) -> dict[str, Any] | None:
+    try:
+        content = _content(file.read_bytes())
+    except OSError:
+        return None
+    return content if isinstance(content, dict) else None
 
 
 def read_definitions(file: Path) -> dict[str, Any]:

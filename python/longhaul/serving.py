@@ -426,8 +426,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise Missing("this is no sweep")
         sweep = SweepResult(one.path)
         running = [] if sweep.complete else _running(sweep)
-        # The manifest is written every few seconds; what is there is done.
-        done = sweep.done if sweep.complete else max(sweep.done, _whole(sweep))
+        done = sweep.done
         text = f"{done} of {counted(sweep.total, 'run')} done" + (
             f", {len(sweep.failures)} failed" if sweep.failures else ""
         )
@@ -487,15 +486,11 @@ def _compared_runs(first: Found, second: Found) -> str:
 
 def _running(sweep: SweepResult) -> list[dict[str, Any]]:
     """The runs of a sweep that are under way: what varies, how far each is; of the first its curves."""
-    named = {str(run["id"]): run for run in sweep.manifest["runs"]}
     found: list[dict[str, Any]] = []
     for place, state in live.below(sweep.path / "runs"):
-        run = named.get(place.name)
-        if run is None:
-            continue
-        values = [f"{name} {tables.setting_text(value)}" for name, value in run["parameters"].items()]
+        values = [f"{name} {tables.setting_text(value)}" for name, value in state.about.get("parameters", {}).items()]
         at = f"{quantity(state.now_s, 's')} of {quantity(state.duration_s, 's')} simulated"
-        called = ", ".join([*values, f"seed {run['seed']}"])
+        called = ", ".join([*values, f"seed {state.about.get('seed')}"])
         one = {
             "id": place.name,
             "text": f"{called}: {at}",
@@ -505,12 +500,6 @@ def _running(sweep: SweepResult) -> list[dict[str, Any]]:
             one |= {"groups": state.groups, "times": state.times, "goodputs": state.goodputs}
         found.append(one)
     return found
-
-
-def _whole(sweep: SweepResult) -> int:
-    """How many runs of a sweep are there, whole."""
-    ids = {str(run["id"]) for run in sweep.manifest["runs"]}
-    return sum((sweep.path / "runs" / one / "summary.json").exists() for one in ids)
 
 
 def _study_page(one: Found) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+
+from . import core
 
 
 @dataclass(frozen=True)
@@ -29,18 +32,21 @@ def estimate(values: Sequence[float], confidence: float = 0.95) -> Estimate:
     >>> e.mean, e.median, round(e.high - e.mean, 3)
     (2.0, 2.0, 2.484)
     """
-    n = len(values)
-    if n == 0:
+    if not values:
         raise ValueError("an estimate needs at least one value")
-    ordered = sorted(values)
-    mean = math.fsum(ordered) / n
-    middle = n // 2
-    median = ordered[middle] if n % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-    if n == 1:
-        return Estimate(1, mean, median, math.nan, math.nan, math.nan, mean, mean)
-    stdev = math.sqrt(math.fsum((v - mean) ** 2 for v in ordered) / (n - 1))
-    half = t_quantile((1 + confidence) / 2, n - 1) * stdev / math.sqrt(n)
-    return Estimate(n, mean, median, stdev, mean - half, mean + half, ordered[0], ordered[-1])
+    columns = core.estimates(array("d", values).tobytes(), [len(values)])
+    n, mean, median, stdev, least, most = (array("d", column)[0] for column in columns)
+    half = math.nan if n < 2 else t_of_mean(int(n), confidence) * stdev / math.sqrt(n)
+    return Estimate(int(n), mean, median, stdev, mean - half, mean + half, least, most)
+
+
+def t_of_mean(n: int, confidence: float = 0.95) -> float:
+    """Half of the confidence interval of a mean of `n` values, two at least, in standard errors.
+
+    >>> round(t_of_mean(3), 3)
+    4.303
+    """
+    return t_quantile((1 + confidence) / 2, n - 1)
 
 
 def t_central_probability(t: float, df: int) -> float:

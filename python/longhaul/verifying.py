@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from . import core, document, inventory, outputs
 from .errors import ResultError
 from .results import load_run, require_directory
 from .sweep import SweepResult
+from .sweep.records import Record, recorded
 from .values import folder, whole
 
 #: What a run may write differently each time.
@@ -37,8 +39,7 @@ def targets(directory: Path, sample: int | None) -> list[Path]:
     if outputs.kind_of(directory) != "sweep":
         load_run(directory)
         return [directory]
-    runs = [run["id"] for run in SweepResult(directory).manifest["runs"] if run["status"] == "done"]
-    runs = list(dict.fromkeys(runs))
+    runs = list(dict.fromkeys(SweepResult(directory).finished["run_id"].to_list()))
     if not runs:
         raise ResultError(f"{directory}: no run of this sweep is finished")
     count = len(runs) if sample is None else min(sample, len(runs))
@@ -69,6 +70,9 @@ def check(path: Path, progress: core.ProgressCallback | None = None) -> Check:
             f"{path} was made by Longhaul {summary['longhaul']}, this is {core.version()}: a difference would not prove an error."
             f" Verify it with {summary['longhaul']}, or run {path / 'scenario.toml'} again and compare both results"
         )
+    held = recorded(path)
+    if held is not None and not held.has_directory:
+        return _check_held(path, held, progress)
     listed = outputs.found_by_run(path)
     old = {file.name: file for file in sorted(path.iterdir()) if file.is_file() and _compared(file.name)}
     with tempfile.TemporaryDirectory(prefix="longhaul-verify-") as again:
@@ -78,11 +82,24 @@ def check(path: Path, progress: core.ProgressCallback | None = None) -> Check:
             tables="flows.parquet" in old or "flows.parquet" in listed,
             progress=progress,
         )
-        new = {file.name: file for file in Path(again).iterdir() if _compared(file.name)}
+        new = {file.name: file for file in Path(again).iterdir() if file.is_file() and _compared(file.name)}
         different = {name for name in new if name not in old or not _same(old[name], new[name])}
         different |= {name for name in listed if name not in new and name not in old}
-    made_by = outputs.program_of(path)
+    made_by = held.program if held is not None else outputs.program_of(path)
     return Check(path, len(new), tuple(sorted(different)), made_by not in (None, core.program()))
+
+
+def _check_held(path: Path, held: Record, progress: core.ProgressCallback | None) -> Check:
+    """As `check`, of a run whose scenario and summary are in the log of a sweep."""
+
+    def told(_index: int, now: float, duration: float, events: int, _delivered: list[int]) -> bool | None:
+        return progress(now, duration, events) if progress else None
+
+    seed = json.loads(held.summary)["seed"]
+    made = core.run_seeds(document.parse(held.scenario.decode(), f"{path}/scenario.toml"), (), [seed], progress=told)[0]
+    pairs = {"scenario.toml": (held.scenario, made.scenario), "summary.json": (held.summary, made.summary)}
+    different = [name for name, (old, new) in pairs.items() if old != new]
+    return Check(path, len(pairs), tuple(different), held.program != core.program())
 
 
 def _compared(name: str) -> bool:

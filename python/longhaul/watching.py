@@ -84,11 +84,10 @@ def _raise_in(thread: int, error: type[BaseException] | None) -> None:
 
 
 @contextmanager
-def signals_noted() -> Iterator[list[BaseException]]:
-    """What handlers of signals raise meanwhile; it is raised where the signal came, too."""
-    noted: list[BaseException] = []
+def signals_noted(noted: list[BaseException]) -> Iterator[None]:
+    """Adds to `noted` what handlers of signals raise meanwhile; it is raised where the signal came, too."""
     if threading.current_thread() is not threading.main_thread():
-        yield noted
+        yield
         return
     numbers = [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]
     usual = {number: handler for number in numbers if callable(handler := signal.getsignal(number))}
@@ -103,7 +102,7 @@ def signals_noted() -> Iterator[list[BaseException]]:
     for number in usual:
         signal.signal(number, note)
     try:
-        yield noted
+        yield
     finally:
         for number, handler in usual.items():
             if signal.getsignal(number) is note:

@@ -18,7 +18,7 @@ from longhaul import core, outputs
 from longhaul.errors import LonghaulError, OutputError, ResultError
 from longhaul.files import json_text, write_atomically
 from longhaul.results import read_json
-from longhaul.sweep import Engine, Plan, PlannedRun, Store, make_engine, settle, unique
+from longhaul.sweep import Engine, Plan, PlannedRun, Point, Store, make_engine, settle, unique
 from longhaul.sweep.execute import Observer, execute
 
 from . import seeds
@@ -101,8 +101,7 @@ class Campaign:
             try:
                 failures = execute(self.store, runs, engine=maker, observer=observer)
             finally:
-                self.store.write_manifest(failures)
-                self.store.write_tables(cells=False)
+                self.store.finish(failures, cells=False)
         if failures:
             first = next(iter(failures.values()))
             raise LonghaulError(
@@ -113,7 +112,7 @@ class Campaign:
         """The results so far."""
         measured = {run.run_id: metrics for run, metrics in self.store.rows()}
         read: set[str] = set()
-        seconds = {run_id: outputs.seconds_of(self.store.runs / run_id) for run_id in measured}
+        seconds = self.store.records.seconds()
         extensible = {run.cell for run in self.plan.runs if run.run_id in self.further}
         rows = [
             Row(
@@ -149,12 +148,8 @@ def plan(study: Study, scale: str, out: Path) -> Campaign:
             numbers = range(1, 1 + max(case.replications, case.most))
             _, run_ids = core.resolve_seeds(document, (), numbers)
             first |= set(run_ids[: case.replications])
-            for k, run_id in enumerate(run_ids):
-                changes = (("run.seed", str(1 + k)),)
-                run = PlannedRun(
-                    run_id, len(experiments), parameters, k, 1 + k, document, changes, case.tables, case.weight
-                )
-                runs.append(run)
+            point = Point(len(experiments), parameters, document, (), case.tables, case.weight)
+            runs += [PlannedRun(run_id, point, k, 1 + k) for k, run_id in enumerate(run_ids)]
             experiments.append(experiment.id)
     identity = hashlib.sha256(f"study {study.name} {scale}".encode()).hexdigest()[:32]
     most = max((run.replication + 1 for run in runs), default=0)
@@ -170,7 +165,7 @@ def _kept(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
 
 
 def _with_tables(run: PlannedRun) -> PlannedRun:
-    return replace(run, tables=True)
+    return run._replace(point=replace(run.point, tables=True))
 
 
 def _claim(out: Path, study: Study) -> None:

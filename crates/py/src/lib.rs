@@ -1,8 +1,10 @@
 //! The Python module `longhaul._core`: the simulator's few entry points, and nothing else.
 //! What is convenient (results as tables, sweeps, plots) is written in Python, in `python/longhaul`.
 
+mod batch;
 mod closed_forms;
 mod control;
+mod estimates;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -17,7 +19,7 @@ create_exception!(longhaul._core, RunError, PyRuntimeError, "A run could not be 
 create_exception!(longhaul._core, WriteError, RunError, "A file of a result could not be written.");
 create_exception!(longhaul._core, RunCancelled, RunError, "The progress callback stopped the run.");
 
-/// Reads a scenario (TOML) and applies `(path, TOML value)` overrides to it.
+/// Reads a scenario (TOML) and applies `(path, TOML value)` overrides to it; without Python's lock.
 fn load(
     text: &str,
     source: &str,
@@ -46,7 +48,7 @@ fn run(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     control::take_error();
-    let scenario = load(text, source_name, &overrides, folder.as_deref())?;
+    let scenario = py.detach(|| load(text, source_name, &overrides, folder.as_deref()))?;
     let mut raised: Option<PyErr> = None;
     let outcome = py.detach(|| {
         let mut on_progress = |p: &sim::Progress| match report(progress.as_ref(), p) {
@@ -82,14 +84,21 @@ fn run(
 
 /// Reports the progress to Python, and handles a pending signal (Ctrl-C).
 fn report(callback: Option<&Py<PyAny>>, progress: &sim::Progress) -> PyResult<ControlFlow<()>> {
+    report_with(callback, |py, callback| {
+        let delivered = progress.delivered.clone();
+        callback.call1(py, (progress.sim_time_s, progress.duration_s, progress.events, delivered))
+    })
+}
+
+/// Handles a pending signal, and calls Python's callback, if there is one: `False` stops the run.
+fn report_with(
+    callback: Option<&Py<PyAny>>,
+    call: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<Py<PyAny>>,
+) -> PyResult<ControlFlow<()>> {
     Python::attach(|py| {
         py.check_signals()?;
         let Some(callback) = callback else { return Ok(ControlFlow::Continue(())) };
-        let answer = callback.call1(
-            py,
-            (progress.sim_time_s, progress.duration_s, progress.events, progress.delivered.clone()),
-        )?;
-        let stop = answer.extract::<bool>(py).is_ok_and(|go_on| !go_on);
+        let stop = call(py, callback)?.extract::<bool>(py).is_ok_and(|go_on| !go_on);
         Ok(if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })
 }
@@ -98,12 +107,13 @@ fn report(callback: Option<&Py<PyAny>>, progress: &sim::Progress) -> PyResult<Co
 #[pyfunction]
 #[pyo3(signature = (text, source_name, overrides, folder=None))]
 fn resolve(
+    py: Python<'_>,
     text: &str,
     source_name: &str,
     overrides: Vec<(String, String)>,
     folder: Option<PathBuf>,
 ) -> PyResult<(String, String)> {
-    let scenario = load(text, source_name, &overrides, folder.as_deref())?;
+    let scenario = py.detach(|| load(text, source_name, &overrides, folder.as_deref()))?;
     Ok((sim::resolved_toml(&scenario), sim::run_id(&scenario)))
 }
 
@@ -112,6 +122,7 @@ fn resolve(
 #[pyfunction]
 #[pyo3(signature = (text, source_name, overrides, seeds, folder=None))]
 fn resolve_seeds(
+    py: Python<'_>,
     text: &str,
     source_name: &str,
     overrides: Vec<(String, String)>,
@@ -120,7 +131,7 @@ fn resolve_seeds(
 ) -> PyResult<(String, Vec<String>)> {
     let mut overrides = overrides;
     overrides.extend(seeds.first().map(|seed| ("run.seed".to_string(), seed.to_string())));
-    let scenario = load(text, source_name, &overrides, folder.as_deref())?;
+    let scenario = py.detach(|| load(text, source_name, &overrides, folder.as_deref()))?;
     Ok((sim::resolved_toml(&scenario), sim::run_ids(&scenario, &seeds)))
 }
 
@@ -151,6 +162,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(resolve, module)?)?;
     module.add_function(wrap_pyfunction!(resolve_seeds, module)?)?;
+    module.add_function(wrap_pyfunction!(batch::run_seeds, module)?)?;
+    module.add_function(wrap_pyfunction!(batch::resolve_points, module)?)?;
+    module.add_function(wrap_pyfunction!(batch::flat_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(estimates::estimates, module)?)?;
     module.add_function(wrap_pyfunction!(control::register_control, module)?)?;
     module.add_class::<control::PyAck>()?;
     module.add_class::<control::PyLoss>()?;

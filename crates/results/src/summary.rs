@@ -75,8 +75,21 @@ pub struct Summary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub emulation: Option<Emulation>,
     /// Unit, title and definition of every metric that the run may have.
-    #[serde(serialize_with = "as_map")]
+    #[serde(serialize_with = "as_map", skip_serializing_if = "Vec::is_empty")]
     pub definitions: Vec<crate::Definition>,
+}
+
+/// The definitions of metrics alone.
+#[derive(Serialize)]
+struct Definitions(#[serde(serialize_with = "as_map")] Vec<crate::Definition>);
+
+impl Summary {
+    /// The summary without its definitions, and these, each as compact JSON: runs of one scenario have the definitions in common.
+    pub fn in_two_parts(mut self) -> (String, String) {
+        let definitions = Definitions(std::mem::take(&mut self.definitions));
+        let json = "a summary is representable in JSON";
+        (serde_json::to_string(&self).expect(json), serde_json::to_string(&definitions).expect(json))
+    }
 }
 
 fn as_map<S: Serializer>(definitions: &[crate::Definition], serializer: S) -> Result<S::Ok, S::Error> {

@@ -21,7 +21,7 @@ mod traffic;
 mod validate;
 
 pub use error::ScenarioError;
-pub use load::{load, load_with, resolved_toml, run_id, run_ids, schema_json};
+pub use load::{load, load_with, resolved_json, resolved_toml, resolved_tomls, run_id, run_ids, schema_json};
 pub use longhaul_traffic::{AppSpec, Draw, Ending, NumberTable, TraceBegin, TraceSpec, Volume};
 pub use middlebox::{
     AckCompactionSpec, AckFilterSpec, AckRatioSpec, Between, CarrierSpec, CodingSpec, Common,

@@ -197,21 +197,47 @@ pub fn run_id(scenario: &Scenario) -> String {
 /// The same for several seeds of one scenario, which is written out only once.
 pub fn run_ids(scenario: &Scenario, seeds: &[u64]) -> Vec<String> {
     let text = anonymous_toml(scenario);
-    let line = format!("\nseed = {}\n", scenario.run.seed);
-    let Some((before, after)) = text.split_once(&line).filter(|(_, after)| !after.contains(&line)) else {
-        // Something else looks like the seed.
-        let with = |seed: &u64| Scenario {
-            run: RunSpec { seed: *seed, ..scenario.run.clone() },
-            ..scenario.clone()
-        };
-        return seeds.iter().map(|seed| run_id(&with(seed))).collect();
+    let Some((before, after)) = around_seed(&text, scenario.run.seed) else {
+        return seeds.iter().map(|seed| run_id(&with_seed(scenario, *seed))).collect();
     };
-    seeds.iter().map(|seed| identity(&format!("{before}\nseed = {seed}\n{after}"))).collect()
+    let begun = Sha256::new().chain_update(VERSION).chain_update(before);
+    let of_seed = |seed| begun.clone().chain_update(format!("\nseed = {seed}\n")).chain_update(after);
+    seeds.iter().map(|seed| in_hex(&of_seed(seed).finalize()[..16])).collect()
+}
+
+/// What [`resolved_toml`] gives under each of these seeds; the scenario is written out only once.
+pub fn resolved_tomls(scenario: &Scenario, seeds: &[u64]) -> Vec<String> {
+    let text = resolved_toml(scenario);
+    let Some((before, after)) = around_seed(&text, scenario.run.seed) else {
+        return seeds.iter().map(|seed| resolved_toml(&with_seed(scenario, *seed))).collect();
+    };
+    seeds.iter().map(|seed| format!("{before}\nseed = {seed}\n{after}")).collect()
+}
+
+/// What stands before and after the seed in a resolved scenario; `None` if something else looks like it.
+fn around_seed(text: &str, seed: u64) -> Option<(&str, &str)> {
+    let line = format!("\nseed = {seed}\n");
+    text.split_once(&line).filter(|(_, after)| !after.contains(&line))
+}
+
+fn with_seed(scenario: &Scenario, seed: u64) -> Scenario {
+    Scenario { run: RunSpec { seed, ..scenario.run.clone() }, ..scenario.clone() }
 }
 
 fn identity(anonymous_toml: &str) -> String {
-    let digest = Sha256::new().chain_update(VERSION).chain_update(anonymous_toml).finalize();
-    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    in_hex(&Sha256::new().chain_update(VERSION).chain_update(anonymous_toml).finalize()[..16])
+}
+
+fn in_hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
+}
+
+/// The resolved scenario as JSON: what [`resolved_toml`] has, for programs that read JSON faster.
+pub fn resolved_json(scenario: &Scenario) -> String {
+    let table = Table::try_from(scenario).expect("a scenario is representable in TOML");
+    serde_json::to_string(&table).expect("a table is representable in JSON")
 }
 
 /// The resolved scenario without what does not count.

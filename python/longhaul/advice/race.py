@@ -18,7 +18,7 @@ from typing import Any
 from .. import core
 from ..document import Document
 from ..stats import t_quantile
-from ..sweep import PlannedRun, make_engine
+from ..sweep import PlannedRun, Point, make_engine
 from ..sweep.engine import Engine, Task
 from .qoe import Experience, experiences
 from .remedy import Remedy
@@ -139,7 +139,7 @@ class Race:
             self._work(engine, Path(folder), queue, always)
 
     def _work(self, engine: Engine, folder: Path, queue: list[tuple[Trial, int]], always: bool) -> None:
-        under_way: dict[str, tuple[Trial, int, Path]] = {}
+        under_way: dict[str, tuple[Trial, int]] = {}
         tries: dict[int, int] = {}
         while queue or under_way:
             while queue and len(under_way) < engine.at_once and (always or not self.spent):
@@ -147,28 +147,28 @@ class Race:
                 number = self.made
                 tries[number] = 1
                 run_id = f"{number}"
-                out = folder / run_id
-                overrides = self._overrides(trial, seed)
-                planned = PlannedRun(run_id, 0, {}, 0, self.first_seed + seed, self.document, overrides)
-                under_way[run_id] = (trial, seed, out)
-                engine.start(Task(planned, False, out))
+                point = Point(0, {}, self.document, self._overrides(trial))
+                under_way[run_id] = trial, seed
+                engine.start(Task([PlannedRun(run_id, point, 0, self.first_seed + seed)], False, folder))
                 self.made += 1
             if not under_way:
                 return
             for end in engine.ended(0.1):
-                trial, seed, out = under_way.pop(end.run_id)
-                if end.failure or end.lost:
-                    trial.failure = end.failure or end.lost
+                run_id = end.task.runs[0].run_id
+                trial, seed = under_way.pop(run_id)
+                if failure := end.batch.failures.get(run_id, end.lost):
+                    trial.failure = failure
                     continue
-                summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+                group = end.batch.groups[0][0]
+                summary = {**json.loads(group.runs[0].summary), "definitions": json.loads(group.definitions)}
                 trial.qoe[seed] = experiences(summary, self.content)
                 trial.summaries[seed] = summary
                 if self._observer:
                     self._observer(self.made, trial.remedy.title if trial.remedy else "as it is")
 
-    def _overrides(self, trial: Trial, seed: int) -> tuple[tuple[str, str], ...]:
+    def _overrides(self, trial: Trial) -> tuple[tuple[str, str], ...]:
         own = trial.remedy.overrides if trial.remedy else []
-        return (*self.changes, *own, ("run.seed", str(self.first_seed + seed)))
+        return (*self.changes, *own)
 
     def possible(self, remedy: Remedy) -> str | None:
         """Why a remedy does not fit the scenario; `None` if it does."""

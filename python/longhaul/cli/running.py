@@ -24,11 +24,11 @@ from ..sweep import (
     PlannedRun,
     Store,
     SweepResult,
+    cores,
     make_engine,
     make_plan,
     run_plan,
     start_of,
-    unique,
 )
 from ..sweep.cost import estimate
 from ..sweep.metrics import check_metrics
@@ -179,13 +179,12 @@ def sweep(
     if columns:
         check_metrics(plan, columns)
     _note(check(plan.largest(with_tables), large), quiet)
-    store = Store(out, plan)
     if dry_run:
+        store = Store(out, plan)
         going_on = resume and store.continues(resume=True, join=False, force=False)
-        runs = store.missing(part) if going_on else plan.shard(*part) if part else unique(plan.runs)
-        _print_cost(plan, runs, part, going_on, _at_once(engine, jobs), as_json)
+        runs = store.missing(part, with_tables) if going_on else plan.shard(*part) if part else plan.unique
+        _print_cost(plan, runs, part, going_on, _at_once(engine, jobs), with_tables, as_json)
         return
-    missing = store.missing(part)
     result = _run_sweep(
         document, plan, out, part, jobs, engine, with_tables, resume, force, changed, report, columns or (), large, quiet or as_json
     )  # fmt: skip
@@ -208,18 +207,11 @@ def sweep(
     elif not quiet:
         tables.print_sweep(options.output(), result, columns)
         if resume or part:
-            typer.echo(_standing(result, bool(missing)))
+            typer.echo(_standing(result))
         typer.echo(f"result: {out}")
         _print_report(out)
-    warned = [warning for run in _first_runs(result) for warning in result.run(run).warnings] if strict else []
+    warned = [warning for run in result.first_of_points() for warning in result.run(run).warnings] if strict else []
     checking.settle(outcomes, warned, strict=strict, junit=junit, suite=result.name, quiet=quiet)
-
-
-def _first_runs(result: SweepResult) -> list[str]:
-    """One finished run of each point."""
-    return list(
-        {run["cell"]: run["id"] for run in reversed(result.manifest["runs"]) if run["status"] == "done"}.values()
-    )
 
 
 def _run_sweep(
@@ -276,16 +268,16 @@ def _print_report(out: Path) -> None:
 
 
 def _at_once(engine: str, jobs: int | None) -> int:
-    """How many runs the engine would make at once."""
+    """How many runs the engine would make at once; threads of this machine gain nothing beyond its processors."""
     with make_engine(engine, jobs) as made:
-        return made.at_once
+        return min(made.at_once, cores()) if engine == "local" else made.at_once
 
 
-def _standing(result: SweepResult, ran: bool) -> str:
+def _standing(result: SweepResult) -> str:
     """How much of the sweep is there now, and whether there was anything to do."""
     missing = result.total - result.done
     text = f"{result.done} of {counted(result.total, 'run')} are here" + (f", {missing} missing" if missing else "")
-    return text if ran else f"nothing was missing{' in this shard' if missing else ''}: {text}"
+    return text if result.made else f"nothing was missing{' in this shard' if missing else ''}: {text}"
 
 
 def _print_cost(
@@ -294,9 +286,10 @@ def _print_cost(
     part: tuple[int, int] | None,
     going_on: bool,
     jobs: int,
+    with_tables: bool,
     as_json: bool,
 ) -> None:
-    cost = estimate(runs, jobs)
+    cost = estimate(runs, jobs, with_tables)
     if as_json:
         content = {
             "points": plan.cells,
@@ -310,7 +303,7 @@ def _print_cost(
         return
     typer.echo(
         f"{counted(plan.cells, 'point')} × {counted(plan.replications, 'seed')} ="
-        f" {counted(len(unique(plan.runs)), 'run')}"
+        f" {counted(len(plan.unique), 'run')}"
         + (f", {cost.runs}{' missing' if going_on else ''}" if part or going_on else "")
         + (" in this shard" if part else "")
     )

@@ -219,11 +219,8 @@ def _legend(name: str, flows: list[dict[str, Any]], scenario: dict[str, Any]) ->
 
 def _sweep_warnings(sweep: SweepResult) -> list[tuple[str, int]]:
     """Warnings of the first run of each point, with the number of points that have them."""
-    seen: dict[int, str] = {
-        run["cell"]: run["id"] for run in reversed(sweep.manifest["runs"]) if run["status"] == "done"
-    }
     count: dict[str, int] = {}
-    for run_id in seen.values():
+    for run_id in sweep.first_of_points():
         for code in {f"{w['code']}: {w['message']}" for w in sweep.run(run_id).warnings}:
             count[code] = count.get(code, 0) + 1
     return sorted(count.items(), key=lambda item: (-item[1], item[0]))[:20]

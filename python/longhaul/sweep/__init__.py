@@ -16,13 +16,13 @@ from .changed import POLICIES, settle
 from .cost import Cost
 from .engine import ENGINES, Engine, Standing, make_engine, start_of
 from .execute import Observer, SweepProgress, execute
-from .local import cores
-from .plan import Plan, PlannedRun, make_plan, unique
+from .plan import Plan, PlannedRun, Point, make_plan, unique
+from .processors import cores
 from .result import SweepResult
 from .store import Store
 
 __all__ = [
-    "ENGINES", "POLICIES", "Cost", "Engine", "Plan", "PlannedRun", "Standing", "Store", "SweepProgress", "SweepResult", "cores",
+    "ENGINES", "POLICIES", "Cost", "Engine", "Plan", "PlannedRun", "Point", "Standing", "Store", "SweepProgress", "SweepResult", "cores",
     "make_engine", "make_plan", "run_plan", "settle", "start_of", "sweep", "unique",
 ]  # fmt: skip
 
@@ -105,15 +105,13 @@ def run_plan(
         if store.admit(resume=resume, join=shard is not None, force=force):
             settle(store, changed)
         store.open(document, resume=resume, join=shard is not None, force=force)
-        store.remove_unfinished()
-        missing = store.missing(shard)
+        missing = store.missing(shard, tables)
         report = report or outputs.has_report(out)
         try:
             failures = execute(store, missing, engine=maker, tables=tables, observer=observer)
         finally:
-            store.write_manifest(failures)
-            store.write_tables()
-    result = SweepResult(out)
+            store.finish(failures, fold=shard is None)
+    result = SweepResult(out, made=len(missing))
     if failures:
         first = next(iter(failures.values()))
         raise RunError(

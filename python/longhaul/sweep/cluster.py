@@ -1,6 +1,6 @@
-"""The engine that hands runs to a Ray cluster: each is a task for one CPU, made in a worker's temporary directory.
+"""The engine that hands runs to a Ray cluster, several at a time if they are short: a task for one CPU.
 
-Its files come back as bytes and are written here, so that machines need not share a disk. Ray: https://docs.ray.io.
+What a worker has made comes back as bytes and is written here, so that machines need not share a disk. Ray: https://docs.ray.io.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .. import core, outputs
-from ..document import Document
-from ..errors import LonghaulError, RunError, ScenarioError, explain_os_error
+from ..errors import LonghaulError, explain_os_error
 from ..files import errors_as_output_error
 from .engine import Ended, Engine, Standing, Task
+from .making import Batch, make_summaries, make_with_series
+from .plan import PlannedRun
 from .reaching import Watch, reach
 
 #: Runs that Ray is given ahead of time, unless `jobs` limits them: clusters that grow on demand grow by what waits.
@@ -34,23 +35,21 @@ _STEP = 0.01
 class Order:
     """An order for a worker."""
 
-    document: Document
-    overrides: tuple[tuple[str, str], ...]
-    run_id: str
+    runs: tuple[PlannedRun, ...]
     tables: bool
     #: The build of the simulator that asks; a worker with another one must not answer.
     program: str
+    #: Runs are begun for so many seconds at most.
+    budget_s: float
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A worker's answer: the files of the result by name, or the reason why there are none."""
+    """A worker's answer: what came of the first runs of an order, or the reason why nothing did."""
 
-    files: dict[str, bytes] | None = None
-    #: Events that were simulated.
-    events: int = 0
-    #: The run cannot be made, anywhere.
-    failure: str | None = None
+    batch: Batch | None = None
+    #: The files of the directory of a run with time series, by name.
+    files: dict[str, bytes] = field(default_factory=dict)
     #: It cannot be made on that machine, now.
     trouble: str | None = None
     #: No run can be made there.
@@ -63,24 +62,30 @@ class RayEngine(Engine):
     If there is none, Ray is started on this machine until `stop`.
     """
 
+    # Handing out a task takes some milliseconds; workers take seconds to start.
+    task_s = 1.0
+    silence_s = 30.0
+
     def __init__(self, jobs: int | None = None, make: Callable[..., Answer] | None = None) -> None:
-        """Connects. At most `jobs` runs are given to Ray at a time; `make` is what a worker does (`make_run`)."""
+        """Connects. At most `jobs` runs are given to Ray at a time; `make` is what a worker does (`make_runs`)."""
         self._ray, self._connected_here = _connected()
         self._head = Watch(self._ray.get_runtime_context().gcs_address)
         cpus = int(self._ray.cluster_resources().get("CPU", 1))
         self.at_once = min(jobs, cpus) if jobs else cpus
         self.backlog = jobs or max(_WAITING, 2 * cpus)
-        self._make = self._ray.remote(make or make_run).options(num_cpus=1, max_retries=0)
+        self._make = self._ray.remote(make or make_runs).options(num_cpus=1, max_retries=0)
         self._board = self._ray.remote(_Board).options(num_cpus=0).remote()
         self._pending: dict[Any, Task] = {}
+        self._under_way: set[str] = set()
         self._standing: dict[str, Standing] = {}
         self._news: Any = None
         self._stopped = False
 
     def start(self, task: Task) -> None:
         """Gives the run to Ray."""
-        order = Order(task.run.document, task.run.overrides, task.run.run_id, task.tables, core.program())
+        order = Order(tuple(task.runs), task.tables, core.program(), self.task_s)
         self._pending[self._make.remote(order, self._board)] = task
+        self._under_way.update(run.run_id for run in task.runs)
 
     def ended(self, timeout_s: float) -> Sequence[Ended]:
         """The runs that ended, with their results written; raises if a worker is not fit to make runs, or the head is lost."""
@@ -101,8 +106,7 @@ class RayEngine(Engine):
                 self._standing.update(self._ray.get(news))
         except errors.RayError:  # the board was lost with its machine: the runs go on without it
             self._news = None
-        under_way = {task.run.run_id for task in self._pending.values()}
-        self._standing = {run: standing for run, standing in self._standing.items() if run in under_way}
+        self._standing = {run: standing for run, standing in self._standing.items() if run in self._under_way}
         return self._standing
 
     def stop(self) -> None:
@@ -120,21 +124,24 @@ class RayEngine(Engine):
 
     def _end_of(self, reference: Any) -> Ended:
         task = self._pending.pop(reference)
-        run_id = task.run.run_id
+        self._under_way.difference_update(run.run_id for run in task.runs)
         try:
             answer: Answer = self._ray.get(reference)
         except self._ray.exceptions.RayTaskError as error:
             raise LonghaulError(f"Ray workers cannot run scenarios: {_lines(error)[-1]}") from None
         except self._ray.exceptions.RayError as error:
-            return Ended(run_id, lost=_lines(error)[0])
+            return Ended(task, lost=_lines(error)[0])
         if answer.unfit is not None:
             raise LonghaulError(answer.unfit)
-        if answer.files is None:
-            return Ended(run_id, failure=answer.failure, lost=answer.trouble)
-        with outputs.complete_or_absent(task.out, force=True) as partial, errors_as_output_error(task.out):
-            for name, content in answer.files.items():
-                (partial / name).write_bytes(content)
-        return Ended(run_id, events=answer.events)
+        if answer.batch is None:
+            return Ended(task, lost=answer.trouble)
+        if answer.files:
+            place = task.place / task.runs[0].run_id
+            with outputs.complete_or_absent(place, force=True) as partial, errors_as_output_error(place):
+                for name, content in answer.files.items():
+                    (partial / name).parent.mkdir(parents=True, exist_ok=True)
+                    (partial / name).write_bytes(content)
+        return Ended(task, answer.batch)
 
 
 class _Board:
@@ -153,30 +160,31 @@ class _Board:
         return noted
 
 
-def make_run(order: Order, board: Any) -> Answer:
-    """Makes one run in a worker and answers with its files."""
+def make_runs(order: Order, board: Any) -> Answer:
+    """Makes the runs of an order in a worker."""
     host = os.uname().nodename
     if core.program() != order.program:
         return Answer(
             unfit=f"the Ray worker on {host} has another build of Longhaul ({core.version()}, program {core.program()}; here"
             f" {order.program}): its results may differ, so install the same on every machine"
         )
-    noted, last = -1.0, 0
+    noted = ("", 0.0)
 
-    def told(now: float, duration: float, events: int) -> None:
-        nonlocal noted, last
-        share, last = now / duration if duration else 0.0, events
-        if share >= noted + _STEP:
-            noted = share
-            board.tell.remote(order.run_id, Standing(share, events))
+    def told(run: PlannedRun, now: float, duration: float, events: int, _delivered: list[int]) -> None:
+        nonlocal noted
+        share = now / duration if duration else 0.0
+        if run.run_id != noted[0] or share >= noted[1] + _STEP:
+            noted = run.run_id, share
+            board.tell.remote(run.run_id, Standing(share, events))
 
     try:
-        with tempfile.TemporaryDirectory(prefix="longhaul-") as folder:
-            told(0.0, 1.0, 0)
-            core.run(order.document, order.overrides, out=Path(folder), tables=order.tables, progress=told)
-            return Answer({file.name: file.read_bytes() for file in sorted(Path(folder).iterdir())}, last)
-    except (RunError, ScenarioError) as error:
-        return Answer(failure=str(error))
+        if not order.tables:
+            return Answer(make_summaries(order.runs, told, order.budget_s))
+        with tempfile.TemporaryDirectory(prefix="longhaul-") as name:
+            folder = Path(name)
+            batch = make_with_series(order.runs[0], folder, told)
+            files = [file for file in sorted(folder.rglob("*")) if file.is_file()] if not batch.failures else []
+            return Answer(batch, {file.relative_to(folder).as_posix(): file.read_bytes() for file in files})
     except OSError as error:
         return Answer(trouble=f"{host}: {explain_os_error(error, 'use', error.filename or 'its disk')}")
 

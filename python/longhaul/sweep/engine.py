@@ -1,6 +1,6 @@
-"""Engines execute the runs of a sweep: an engine receives runs and reports how each ended. It decides where they run.
+"""Engines execute the runs of a sweep: an engine receives tasks and reports how each ended. It decides where they run.
 
-`local` uses the cores of this machine (`local.py`), `ray` those of a Ray cluster (`cluster.py`). Both write the same bytes.
+`local` uses the cores of this machine (`local.py`), `ray` those of a Ray cluster (`cluster.py`). Both give the same bytes.
 """
 
 from __future__ import annotations
@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
 from ..errors import LonghaulError
+from .making import Batch
 from .plan import PlannedRun
 
 #: The engines that `make_engine` makes by name.
@@ -21,11 +22,13 @@ ENGINES = ("local", "ray")
 
 @dataclass(frozen=True)
 class Task:
-    """One run to be made, and the directory that its result becomes, whole or not at all."""
+    """Runs to be made one after the other: several without time series, or one with them."""
 
-    run: PlannedRun
+    runs: Sequence[PlannedRun]
+    #: Whether the run gets a directory with its time series.
     tables: bool
-    out: Path
+    #: Where the directories of runs are, and of those under way.
+    place: Path
 
 
 @dataclass(frozen=True)
@@ -38,32 +41,33 @@ class Standing:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run ended: well (`failure` and `lost` are `None`), or why not."""
+    """How a task ended: what came of its first runs, of one at least; the others are to be given to an engine again."""
 
-    run_id: str
-    #: The run cannot be made: trying again would give the same.
-    failure: str | None = None
-    #: What became of the worker that made it: the run is not to blame, and may be tried again.
+    task: Task
+    batch: Batch = field(default_factory=Batch)
+    #: What became of the worker that made it: the runs are not to blame, and may be tried again.
     lost: str | None = None
-    #: Events that were simulated, as far as they are known.
-    events: int = 0
 
 
 class Engine(ABC):
-    """Makes runs. One thread uses it: to `start` runs, to ask which `ended`, and to `stop`, whatever happened."""
+    """Makes runs. One thread uses it: to `start` tasks, to ask which `ended`, and to `stop`, whatever happened."""
 
-    #: How many runs it makes at once.
+    #: How many tasks it makes at once.
     at_once: int
-    #: How many runs to have started at any time, so that it is never idle.
+    #: How many tasks to have started at any time, so that it is never idle.
     backlog: int
+    #: A task of many runs may take so many seconds: less is lost with a worker, more is spent on handing tasks out.
+    task_s: float = 0.25
+    #: If no run has ended for so many seconds, runs take long, and each is a task of its own.
+    silence_s: float = 2.0
 
     @abstractmethod
     def start(self, task: Task) -> None:
-        """Takes a run, to be made as soon as there is room."""
+        """Takes a task, to be made as soon as there is room."""
 
     @abstractmethod
     def ended(self, timeout_s: float) -> Sequence[Ended]:
-        """The runs that ended since the last call; waits up to `timeout_s` for the first.
+        """The tasks that ended since the last call; waits up to `timeout_s` for the first.
 
         Raises what ends the whole sweep: a full disk, workers that cannot make runs at all.
         """

@@ -7,6 +7,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from . import log
 from .engine import Ended, Engine, Standing, Task
 from .plan import PlannedRun
 from .store import Store
@@ -14,7 +15,7 @@ from .store import Store
 #: A run whose worker was lost is tried so many times in all.
 TRIES = 3
 #: The manifest on disk is at most so old while a sweep runs.
-_MANIFEST_S = 10.0
+_MANIFEST_S = 2.0
 
 
 @dataclass
@@ -22,7 +23,7 @@ class SweepProgress:
     """How a sweep stands; `fraction` counts running runs by their simulated time, and each run by its weight."""
 
     total: int
-    weights: dict[str, float] = field(default_factory=dict)
+    total_weight: float = 0.0
     finished: int = 0
     failed: int = 0
     #: Runs that are tried again, since their worker was lost.
@@ -31,13 +32,14 @@ class SweepProgress:
     finished_events: int = 0
     #: The runs that are being made.
     running: dict[str, Standing] = field(default_factory=dict)
+    #: Weights of the runs that were handed out.
+    weights: dict[str, float] = field(default_factory=dict)
 
     @property
     def fraction(self) -> float:
         """Done and under way, as a share of all."""
-        total = sum(self.weights.values())
         under_way = sum(standing.share * self.weights[run] for run, standing in self.running.items())
-        return (self.done_weight + under_way) / total if total else 1.0
+        return (self.done_weight + under_way) / self.total_weight if self.total_weight else 1.0
 
     @property
     def events(self) -> int:
@@ -57,47 +59,125 @@ def execute(
     observer: Observer | None = None,
 ) -> dict[str, str]:
     """Makes the runs; returns the messages of those that failed. Ctrl-C stops the running ones and raises."""
-    progress = SweepProgress(len(runs), {run.run_id: run.weight for run in runs})
-    failures: dict[str, str] = {}
-    tries: Counter[str] = Counter()
-    waiting = deque(runs)
-    under_way: dict[str, PlannedRun] = {}
+    work = _Work(store, runs, tables, engine)
+    there = len(store.plan.unique) - len(runs)
     written = time.monotonic()
+    stale = False
     try:
-        while waiting or under_way:
-            while waiting and len(under_way) < engine.backlog:
-                run = waiting.popleft()
-                under_way[run.run_id] = run
-                engine.start(Task(run, tables or run.tables, store.run_path(run)))
+        while work.goes_on():
+            work.hand_out()
             ended = engine.ended(0.1)
             for end in ended:
-                run = under_way.pop(end.run_id)
-                tries[end.run_id] += 1
-                if end.lost is not None and tries[end.run_id] < TRIES:
-                    progress.again += 1
-                    waiting.append(run)
-                else:
-                    store.forget(run)
-                    _count(end, run, progress, failures)
+                work.take_back(end)
             if observer:
-                progress.running = {run: share for run, share in engine.progress().items() if run in under_way}
-                observer(progress)
-            if ended and time.monotonic() - written > _MANIFEST_S:
-                store.write_manifest(failures)
-                written = time.monotonic()
+                work.note_running()
+                observer(work.progress)
+            stale = stale or bool(ended)
+            if stale and time.monotonic() - written > _MANIFEST_S:
+                store.write_manifest(work.failures, max(0, there) + work.progress.finished)
+                written, stale = time.monotonic(), False
     finally:
         engine.stop()
-    return failures
+    return work.failures
 
 
-def _count(end: Ended, run: PlannedRun, progress: SweepProgress, failures: dict[str, str]) -> None:
-    progress.done_weight += run.weight
-    progress.finished_events += end.events
-    message = end.failure
-    if end.lost is not None:
-        message = f"its worker was lost {TRIES} times, the last time with: {end.lost}"
-    if message is None:
-        progress.finished += 1
-    else:
-        failures[end.run_id] = message
-        progress.failed += 1
+class _Work:
+    """What is to be made, what is under way, and what came of it."""
+
+    def __init__(self, store: Store, runs: Sequence[PlannedRun], tables: bool, engine: Engine) -> None:
+        self.store, self.tables, self.engine = store, tables, engine
+        self.progress = SweepProgress(len(runs), sum(run.weight for run in runs))
+        self.failures: dict[str, str] = {}
+        self._waiting = deque(runs)
+        #: Runs whose worker was lost, or that a task had no time for; each of the former is a task of its own.
+        self._again: deque[PlannedRun] = deque()
+        self._tries: Counter[str] = Counter()
+        self._under_way: dict[int, Task] = {}
+        self._began = time.monotonic()
+        self._spent_s = 0.0
+        #: Place of each run in the sweep, so that tasks are the groups that the log has at the end.
+        self._place = {run.run_id: place for place, run in enumerate(store.plan.unique)}
+
+    def goes_on(self) -> bool:
+        """Whether runs wait or are made."""
+        return bool(self._waiting or self._again or self._under_way)
+
+    def hand_out(self) -> None:
+        """Gives tasks to the engine until it has enough."""
+        unknown = not self.progress.finished and time.monotonic() - self._began < self.engine.silence_s
+        most = self.engine.at_once if unknown else self.engine.backlog
+        while (self._waiting or self._again) and len(self._under_way) < most:
+            task = self._next()
+            self._under_way[id(task)] = task
+            self.progress.weights.update((run.run_id, run.weight) for run in task.runs)
+            self.engine.start(task)
+
+    def _next(self) -> Task:
+        if self._again:
+            return self._task([self._again.popleft()])
+        first = self._waiting.popleft()
+        runs = [first]
+        if not self._has_series(first):
+            size = self._size()
+            group = self._place[first.run_id] // size
+            while (
+                self._waiting
+                and self._place[self._waiting[0].run_id] // size == group
+                and not self._has_series(self._waiting[0])
+            ):
+                runs.append(self._waiting.popleft())
+        return self._task(runs)
+
+    def _task(self, runs: list[PlannedRun]) -> Task:
+        return Task(runs, self._has_series(runs[0]), self.store.runs)
+
+    def _has_series(self, run: PlannedRun) -> bool:
+        return self.tables or run.tables or self.store.has_series(run)
+
+    def _size(self) -> int:
+        """How many runs make a task: what takes about `task_s`, a whole group or a part of it."""
+        if not self.progress.finished:
+            return 1
+        mean_s = self._spent_s / self.progress.finished
+        size = log.GROUP
+        while size > 1 and size * mean_s > self.engine.task_s:
+            size //= 2
+        return size
+
+    def take_back(self, end: Ended) -> None:
+        """Takes in what came of a task."""
+        del self._under_way[id(end.task)]
+        runs = list(end.task.runs)
+        for run in runs:
+            self.progress.weights.pop(run.run_id, None)
+            self.progress.running.pop(run.run_id, None)
+        if end.lost is not None:
+            for run in runs:
+                self._tries[run.run_id] += 1
+                if self._tries[run.run_id] < TRIES:
+                    self.progress.again += 1
+                    self._again.append(run)
+                else:
+                    self._failed(run, f"its worker was lost {TRIES} times, the last time with: {end.lost}")
+            return
+        batch = end.batch
+        self.store.add(batch)
+        self.progress.finished_events += batch.events
+        self._spent_s += sum(sum(seconds) for _, seconds in batch.groups)
+        for run in runs[: batch.done]:
+            if run.run_id in batch.failures:
+                self._failed(run, batch.failures[run.run_id])
+            else:
+                self.progress.finished += 1
+                self.progress.done_weight += run.weight
+        self._waiting.extendleft(reversed(runs[batch.done :]))
+
+    def _failed(self, run: PlannedRun, message: str) -> None:
+        self.failures[run.run_id] = message
+        self.progress.failed += 1
+        self.progress.done_weight += run.weight
+
+    def note_running(self) -> None:
+        """Notes the runs that are being made."""
+        weights = self.progress.weights
+        self.progress.running = {run: share for run, share in self.engine.progress().items() if run in weights}

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
 
-from .. import core, outputs
-from ..errors import RunCancelled, RunError
+from .. import core, outputs, staging
+from ..errors import RunCancelled
 from ..live import Recorder
 from .engine import Ended, Engine, Standing, Task
+from .making import Batch, make_summaries, make_with_series
+from .plan import PlannedRun
+from .processors import cores
 
 
 class LocalEngine(Engine):
@@ -21,18 +25,18 @@ class LocalEngine(Engine):
         self.at_once = jobs or cores()
         self.backlog = 2 * self.at_once
         self._pool = ThreadPoolExecutor(max_workers=self.at_once, thread_name_prefix="run")
-        self._pending: dict[Future[None], str] = {}
+        self._pending: dict[Future[Batch], Task] = {}
         self._running: dict[str, Standing] = {}
         self._stop = threading.Event()
 
     def start(self, task: Task) -> None:
-        """Hands the run to the pool."""
-        self._pending[self._pool.submit(self._make, task)] = task.run.run_id
+        """Hands the task to the pool."""
+        self._pending[self._pool.submit(self._make, task)] = task
 
     def ended(self, timeout_s: float) -> Sequence[Ended]:
-        """The runs that ended; a full disk is raised, since more runs would fail alike."""
+        """The tasks that ended; a full disk is raised, since more runs would fail alike."""
         finished, _ = wait(self._pending, timeout=timeout_s, return_when=FIRST_COMPLETED)
-        return [self._end_of(future) for future in finished]
+        return [Ended(self._pending.pop(future), future.result()) for future in finished]
 
     def progress(self) -> Mapping[str, Standing]:
         """The simulator's last report of each active run."""
@@ -43,33 +47,65 @@ class LocalEngine(Engine):
         self._stop.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def _make(self, task: Task) -> None:
-        run_id = task.run.run_id
+    def _make(self, task: Task) -> Batch:
         if self._stop.is_set():
             raise RunCancelled("stopped before it started")
-
-        def told(now: float, duration: float, events: int) -> bool:
-            self._running[run_id] = Standing(now / duration if duration else 0.0, events)
-            return not self._stop.is_set()
-
-        run = task.run
-        with outputs.complete_or_absent(task.out, force=True) as partial:
-            live = Recorder(partial, lambda: core.resolve(run.document, run.overrides)[0])
-            core.run(run.document, run.overrides, out=partial, tables=task.tables, progress=told, follow=live)
-            live.end()
-
-    def _end_of(self, future: Future[None]) -> Ended:
-        run_id = self._pending.pop(future)
-        events = self._running.pop(run_id, Standing(0.0)).events
+        watch = _Watch(self._running, self._stop, task.place)
         try:
-            future.result()
-        except RunCancelled:
-            raise
-        except RunError as error:
-            return Ended(run_id, failure=str(error), events=events)
-        return Ended(run_id, events=events)
+            if not task.tables:
+                return make_summaries(task.runs, watch, self.task_s)
+            run = task.runs[0]
+            with outputs.complete_or_absent(task.place / run.run_id, force=True) as partial:
+                live = Recorder(partial, lambda: core.resolve(run.document, run.overrides)[0], run.about)
+                batch = make_with_series(run, partial, watch, live)
+                live.end()
+                if batch.failures:
+                    raise _Failed(batch)
+                return batch
+        except _Failed as failed:
+            return failed.batch
+        finally:
+            watch.end()
 
 
-def cores() -> int:
-    """The number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+class _Failed(Exception):
+    """Carries the message of a failed run past its directory, which vanishes."""
+
+    def __init__(self, batch: Batch) -> None:
+        super().__init__()
+        self.batch = batch
+
+
+class _Watch:
+    """Follows a task from run to run. Of a run that takes long and has no directory yet it makes one, for those who look."""
+
+    def __init__(self, running: dict[str, Standing], stop: threading.Event, place: Path) -> None:
+        self._running, self._stop, self._place = running, stop, place
+        self._run: PlannedRun | None = None
+        self._live: Recorder | None = None
+        self._folder: Path | None = None
+
+    def __call__(self, run: PlannedRun, now: float, duration: float, events: int, delivered: list[int]) -> bool:
+        """The simulator's report; `False` once the engine is to stop."""
+        if run is not self._run:
+            self.end()
+            self._run = run
+            self._live = Recorder(self._make, lambda: core.resolve(run.document, run.overrides)[0], run.about)
+        self._running[run.run_id] = Standing(now / duration if duration else 0.0, events)
+        if delivered and self._live is not None:
+            self._live(now, duration, delivered)
+        return not self._stop.is_set()
+
+    def end(self) -> None:
+        """The run is over."""
+        if self._run is not None:
+            self._running.pop(self._run.run_id, None)
+            if self._folder is not None:
+                shutil.rmtree(self._folder, ignore_errors=True)
+        self._run = self._folder = None
+
+    def _make(self) -> Path:
+        """A directory for the run that is made now."""
+        assert self._run is not None
+        self._folder = staging.make(staging.place_of(self._place / self._run.run_id))
+        return self._folder

@@ -6,39 +6,86 @@ import hashlib
 import itertools
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from .. import controls, core, toml
 from ..document import Document
 from ..errors import ScenarioError
-from ..large import Estimate, estimate
+from ..large import Estimate, estimate_of
 from ..values import plain, whole
+from .processors import cores
 
 #: The most seeds at a point.
 _MOST = 1_000_000
 _KEYS = ("replications", "grid", "zip", "points", "list")
 #: The column that has the names of named points.
 NAMED = "point"
+#: Points, and ids of runs, that are resolved in one go.
+_AT_ONCE, _IDS_AT_ONCE = 200, 200_000
 
 
-@dataclass(frozen=True)
-class PlannedRun:
-    """One run: a point of the sweep under one seed."""
+@dataclass(frozen=True, eq=False)
+class Point:
+    """What the runs of a point have in common: all but the seed."""
 
-    run_id: str
+    #: Its number.
     cell: int
     parameters: dict[str, Any]
-    replication: int
-    seed: int
     #: What is run: a document with some of its settings changed.
     document: Document
-    overrides: tuple[tuple[str, str], ...]
-    #: Whether its time series are kept, even if those of others are not.
+    overrides: tuple[tuple[str, str], ...] = ()
+    #: Whether time series are kept, even if those of other points are not.
     tables: bool = False
-    #: How long it takes relative to others, for the time left; the unit does not matter.
+    #: How long a run takes relative to others, for the time left; the unit does not matter.
     weight: float = 1.0
+
+
+class PlannedRun(NamedTuple):
+    """One run: a point of the sweep under one seed. There may be a million of them, so that they are small."""
+
+    run_id: str
+    point: Point
+    replication: int
+    seed: int
+
+    @property
+    def cell(self) -> int:
+        """The number of its point."""
+        return self.point.cell
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of its point."""
+        return self.point.parameters
+
+    @property
+    def document(self) -> Document:
+        """What is run, before `overrides`."""
+        return self.point.document
+
+    @property
+    def overrides(self) -> tuple[tuple[str, str], ...]:
+        """What is changed in the document."""
+        return (*self.point.overrides, ("run.seed", str(self.seed)))
+
+    @property
+    def tables(self) -> bool:
+        """Whether its time series are kept, even if those of others are not."""
+        return self.point.tables
+
+    @property
+    def weight(self) -> float:
+        """How long it takes relative to others."""
+        return self.point.weight
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What those see who follow it."""
+        return {"parameters": self.parameters, "seed": self.seed}
 
 
 @dataclass(frozen=True)
@@ -52,28 +99,31 @@ class Plan:
     #: Identity of the scenario that the sweep varies, whatever its points and seeds: a grown sweep keeps it.
     base_id: str
     runs: tuple[PlannedRun, ...]
-    #: What a run of each point takes, without and with time series.
-    sizes: tuple[tuple[Estimate, Estimate], ...] = ()
+    #: What the largest run takes, without and with time series.
+    largest_sizes: tuple[Estimate, Estimate] = (Estimate(), Estimate())
 
     def largest(self, tables: bool) -> Estimate:
         """What the largest run takes, with or without its time series."""
-        return max(
-            (both[tables] for both in self.sizes), key=lambda size: (size.result, size.memory), default=Estimate()
-        )
+        return self.largest_sizes[tables]
 
-    @property
+    @cached_property
     def cells(self) -> int:
         """Number of points."""
         return len({run.cell for run in self.runs})
 
-    @property
+    @cached_property
     def plan_id(self) -> str:
         """Hash of all runs' identities: two plans with the same id are the same sweep."""
         return hashlib.sha256("\n".join(run.run_id for run in self.runs).encode()).hexdigest()[:32]
 
+    @cached_property
+    def unique(self) -> list[PlannedRun]:
+        """The runs without those that are the same in all that matters as an earlier one."""
+        return unique(self.runs)
+
     def shard(self, index: int, count: int) -> list[PlannedRun]:
         """The runs of shard `index` (from 1) of `count`: every `count`-th, each run in exactly one shard."""
-        return list(unique(self.runs))[index - 1 :: count]
+        return self.unique[index - 1 :: count]
 
 
 def unique(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
@@ -105,21 +155,56 @@ def make_plan(
         cells = _with_axes(document.source, document.sweep or {}, cells)
     resolved = tomllib.loads(core.resolve(document, fixed)[0])
     first = int(resolved["run"]["seed"]) if seed is None else whole(seed, "seed")
-    runs = []
-    sizes = []
-    for cell, (parameters, settings) in enumerate(cells):
-        point = [(path, toml.value(controls.named(item))) for path, item in settings.items()]
-        try:
-            text, run_ids = core.resolve_seeds(document, (*fixed, *point), range(first, first + replications))
-        except ScenarioError as error:
-            raise _blame_the_sweep(error, point) from None
-        sizes.append((estimate(text, False), estimate(text)))
-        for k, run_id in enumerate(run_ids):
-            changes = (*fixed, *point, ("run.seed", str(first + k)))
-            runs.append(PlannedRun(run_id, cell, _labels(parameters), k, first + k, document, changes))
+    runs: list[PlannedRun] = []
+    largest = Estimate(), Estimate()
+    numbers = list(range(replications))
+    seeds = list(range(first, first + replications))
+    changes = [
+        tuple((path, toml.value(controls.named(item))) for path, item in settings.items()) for _, settings in cells
+    ]
+    for cell, (content, run_ids) in enumerate(_resolved(document, fixed, changes, first, replications)):
+        largest = _larger(largest[0], estimate_of(content, False)), _larger(largest[1], estimate_of(content, True))
+        point = Point(cell, _labels(cells[cell][0]), document, (*fixed, *changes[cell]))
+        runs += [PlannedRun(run_id, point, k, seed) for run_id, k, seed in zip(run_ids, numbers, seeds, strict=True)]
     names = tuple(dict.fromkeys(path for parameters, _ in cells for path in parameters))
     _, base_id = core.resolve(document, (*fixed, ("run.seed", "0")))
-    return Plan(str(resolved["name"]), names, replications, first, base_id, tuple(runs), tuple(sizes))
+    return Plan(str(resolved["name"]), names, replications, first, base_id, tuple(runs), largest)
+
+
+def _resolved(
+    document: Document,
+    fixed: core.Overrides,
+    changes: Sequence[core.Overrides],
+    first: int,
+    replications: int,
+) -> Iterator[tuple[dict[str, Any], list[str]]]:
+    """Each point's scenario with every default written out, and the ids of its runs; in all threads."""
+    size = max(1, min(_AT_ONCE, _IDS_AT_ONCE // replications))
+    parts = [changes[begin : begin + size] for begin in range(0, len(changes), size)]
+    seeds = range(first, first + replications)
+
+    def resolve(part: Sequence[core.Overrides]) -> list[tuple[str, list[str]]]:
+        try:
+            return core.resolve_points(document, [(*fixed, *point) for point in part], seeds)
+        except ScenarioError:
+            for point in part:
+                try:
+                    core.resolve_seeds(document, (*fixed, *point), seeds[:1])
+                except ScenarioError as error:
+                    raise _blame_the_sweep(error, point) from None
+            raise
+
+    if len(parts) == 1:
+        found = iter(resolve(parts[0]))
+        yield from ((json.loads(text), run_ids) for text, run_ids in found)
+        return
+    with ThreadPoolExecutor(cores(), thread_name_prefix="plan") as pool:
+        for answer in pool.map(resolve, parts):
+            yield from ((json.loads(text), run_ids) for text, run_ids in answer)
+
+
+def _larger(one: Estimate, other: Estimate) -> Estimate:
+    return max(one, other, key=lambda size: (size.result, size.memory))
 
 
 def plain_axes(grid: Any, points: Any) -> tuple[Any, Any]:

@@ -28,11 +28,12 @@ _MADE_ANEW = "`longhaul sweep` with the same scenario and --resume rebuilds it f
 class SweepResult:
     """A sweep, finished or not: `runs` has a row per run that is done, `cells` one per point and metric."""
 
-    def __init__(self, path: Path) -> None:
-        """Reads the manifest in the directory `path`."""
+    def __init__(self, path: Path, made: int = 0) -> None:
+        """Reads the manifest in the directory `path`; `made` runs were missing before."""
         from .. import schemas
 
         self.path = folder(path, "path")
+        self.made = made
         try:
             self.manifest = schemas.read_manifest(path / "manifest.json")
         except ResultError as error:
@@ -40,15 +41,14 @@ class SweepResult:
 
     def check(self) -> None:
         """Raises `ResultError` unless the tables are whole and hold the runs that are done by the manifest."""
-        done = sum(run["status"] == "done" for run in self.manifest["runs"])
         try:
-            held = self.runs.height
+            held = len(set(self.finished["run_id"].to_list()))
             _ = self.cells, self.definitions
         except ResultError as error:
             raise ResultError(f"{error}; {_MADE_ANEW}") from None
-        if held != done:
+        if held != self.done:
             raise ResultError(
-                f"{self.path / 'runs.parquet'} holds {held} of {counted(done, 'finished run')}: the sweep is still running, or was"
+                f"{self.path / 'runs.parquet'} holds {held} of {counted(self.done, 'finished run')}: the sweep is still running, or was"
                 f" killed; {_MADE_ANEW}"
             )
 
@@ -65,22 +65,31 @@ class SweepResult:
     @property
     def complete(self) -> bool:
         """Whether every run is done."""
-        return all(run["status"] == "done" for run in self.manifest["runs"])
+        return self.done == self.total
 
     @property
     def done(self) -> int:
         """Number of different runs that are done."""
-        return len({run["id"] for run in self.manifest["runs"] if run["status"] == "done"})
+        return int(self.manifest["done"])
 
     @property
     def total(self) -> int:
         """Number of different runs that the sweep consists of."""
-        return len({run["id"] for run in self.manifest["runs"]})
+        return int(self.manifest["total"])
 
     @property
     def failures(self) -> dict[str, str]:
         """Messages of failed runs by id."""
-        return {run["id"]: run["error"] for run in self.manifest["runs"] if "error" in run}
+        return {run["id"]: run["error"] for run in self.manifest["failures"]}
+
+    @cached_property
+    def finished(self) -> pl.DataFrame:
+        """One row per run that is done: `run_id`, `cell`; without reading all of `runs`."""
+        return read_table(self.path / "runs.parquet", ["run_id", "cell", "seed"]).select("run_id", "cell")
+
+    def first_of_points(self) -> list[str]:
+        """Ids of one finished run of each point."""
+        return self.finished.unique("cell", keep="first", maintain_order=True)["run_id"].to_list()
 
     @cached_property
     def runs(self) -> pl.DataFrame:
@@ -115,7 +124,7 @@ class SweepResult:
         return f"{text} ({place[0].split('.', 1)[-1]})" if place else text
 
     def run(self, run_id: str) -> Result:
-        """One run."""
+        """One run that is done."""
         return load_run(self.path / "runs" / run_id)
 
     def table(self, metrics: Sequence[str] | None = None) -> pl.DataFrame:

@@ -2,37 +2,59 @@
 
 from __future__ import annotations
 
-import io
-import math
-from collections.abc import Iterable
+import hashlib
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .. import core, inventory, outputs, staging, stats, toml
+from .. import core, inventory, outputs, staging, toml
 from ..document import Document
 from ..errors import OutputError, ResultError
-from ..files import errors_as_output_error, json_text
-from ..results import flat_metrics, read_json, read_summary
+from ..files import errors_as_output_error, json_text, sync
+from ..results import read_json
 from ..units import counted
 from ..vouching import SWEEP_FILES
-from .plan import Plan, PlannedRun, unique
-
-if TYPE_CHECKING:
-    import polars as pl
+from . import folders, frames
+from .making import Batch
+from .plan import Plan, PlannedRun
+from .records import Records, Writer
 
 MANIFEST = "manifest.json"
+#: What stands in a directory in which the first file of a sweep is being written.
+_BEGUN = re.compile(r"(\.(longhaul-files|manifest)\.json\.[0-9a-f]{8}|longhaul-files\.json)")
+#: A shard waits so many seconds for another one that is making the directory.
+_PATIENCE_S = 30.0
 
 
 class Store:
-    """A sweep's directory. Runs appear in it whole (by renaming), so what is there is done."""
+    """A sweep's directory. Runs that are done are in its logs (`records`), those with time series in directories too."""
 
     def __init__(self, path: Path, plan: Plan, runs: Path | None = None) -> None:
         """The directory `path` for `plan`; its runs are in `runs`, which several plans may share, or under `path`."""
         self.path = path
         self.plan = plan
         self.runs = runs or path / "runs"
-        self._programs: dict[str, str | None] = {}
+        self._records: Records | None = None
+        self._writer: Writer | None = None
         self._accepted: list[dict[str, Any]] = []
+        self._programs: frozenset[str] | None = None
+        self._whole: dict[str, bool] = {}
+        #: A digest of what the tables on the disk are made of.
+        self._tables_of: str | None = None
+        #: The program that made runs which do not name theirs.
+        self._made_by = "unknown"
+
+    @property
+    def records(self) -> Records:
+        """The runs that are in the logs."""
+        if self._records is None:
+            self._records = Records(self.runs)
+        return self._records
 
     def admit(self, *, resume: bool, join: bool, force: bool) -> bool:
         """Whether `open` goes on with what is there; raises if it would refuse the directory. Writes nothing."""
@@ -43,16 +65,72 @@ class Store:
 
     def open(self, document: Document | None, *, resume: bool, join: bool, force: bool) -> None:
         """Claims the directory: a new one, one to continue in (`resume`, or `join` for a shard), or any (`force`)."""
-        if not self.admit(resume=resume, join=join, force=force):
+        deadline = time.monotonic() + _PATIENCE_S
+        while True:
+            try:
+                going_on = self.admit(resume=resume, join=join, force=force)
+            except OutputError:
+                if not (join and self._is_made_by_another_shard() and time.monotonic() < deadline):
+                    raise
+                time.sleep(0.02)
+                continue
+            if going_on:
+                self._write_scenario(self.path, document)
+                break
             if force and self.path.exists():
-                self._clear()
-            with errors_as_output_error(self.path):
-                self.runs.mkdir(parents=True, exist_ok=True)
+                outputs.clear(self.path)
+                self._records = None
+            if self._make_new(document):
+                break
+            if not join:
+                raise OutputError(f"{self.path} was made by another process meanwhile; continue with --resume")
+        with errors_as_output_error(self.path):
+            self.runs.mkdir(parents=True, exist_ok=True)
+        self._writer = Writer(self.runs)
+        folders.take_in(self.records, self._writer, self._made_by)
+        self.records.refresh()
+        for folder in (self.path, self.runs):
+            staging.remove_left(folder)
+        self.write_manifest({})
+
+    def _is_made_by_another_shard(self) -> bool:
+        """Whether the manifest of this sweep has come since, or is being written into a directory that was empty."""
+        # In this order: a manifest that comes in between is found.
+        begun = all(_BEGUN.fullmatch(entry.name) for entry in self.path.iterdir())
+        return begun or (self._existing() or {}).get("plan_id") == self.plan.plan_id
+
+    def _make_new(self, document: Document | None) -> bool:
+        """Makes the directory with what makes it this sweep's, at once; `False` if another process was faster."""
+        with errors_as_output_error(self.path):
+            if self.path.exists():  # it may be a link or the root of a disk: only what is in it can be made
+                self._write_first_files(self.path, document)
+                return True
+            place = staging.place_of(self.path)
+            new = staging.make(place)
+            try:
+                self._write_first_files(new, document)
+                (new / staging.OWNER).unlink()
+                try:
+                    new.rename(place)
+                except OSError:
+                    if not (place / MANIFEST).exists():
+                        raise
+                    return False
+                sync(place.parent)
+            finally:
+                shutil.rmtree(new, ignore_errors=True)
+        return True
+
+    def _write_first_files(self, path: Path, document: Document | None) -> None:
+        """The manifest first: by it others know whose the directory is."""
+        inventory.put(path, MANIFEST, json_text(self._manifest({}, 0)), force=True)
+        self._write_scenario(path, document)
+
+    def _write_scenario(self, path: Path, document: Document | None) -> None:
         if document is not None:
             sweep = {} if document.sweep is None else {"sweep": document.sweep}
             text = document.text.rstrip() + "\n" + ("\n" + toml.document(sweep) if sweep else "")
-            inventory.put(self.path, "scenario.toml", text, force=True)
-        self.write_manifest({})
+            inventory.put(path, "scenario.toml", text, force=True)
 
     def continues(self, *, resume: bool, join: bool, force: bool) -> bool:
         """Whether the directory's runs are kept and continued; raises if that was requested and is impossible.
@@ -66,6 +144,8 @@ class Store:
         if manifest is None:
             return False
         self._accepted = list(manifest.get("accepted", []))
+        self._tables_of = manifest.get("tables")
+        self._made_by = str(manifest.get("program", "unknown"))
         same_plan = manifest.get("plan_id") == self.plan.plan_id
         same_base = manifest.get("base_id") == self.plan.base_id
         if (resume and same_base) or (join and same_plan):
@@ -84,7 +164,8 @@ class Store:
 
     def _continues_damaged(self, damage: str, *, resume: bool, force: bool) -> bool:
         """As `continues`, where the manifest cannot be read: it can be made anew if runs of this sweep are there."""
-        found = sum(self.made_by(run) is not None for run in unique(self.plan.runs))
+        there = set(folders.names(self.runs))
+        found = sum(run.run_id in self.records or run.run_id in there for run in self.plan.unique)
         if resume and found:
             return True
         if force:
@@ -102,37 +183,37 @@ class Store:
         except ResultError:
             return None
 
-    def _clear(self) -> None:
-        outputs.clear(self.path)
-        self._programs.clear()
-
-    def remove_unfinished(self) -> None:
-        """Removes the directories of runs that were being made when their process was killed."""
-        staging.remove_left(self.runs)
-
     def run_path(self, run: PlannedRun) -> Path:
-        """Where a run's result is, or will be."""
+        """Where a run's result is, or will be: a directory, or a name for what the log holds."""
         return self.runs / run.run_id
 
+    def add(self, batch: Batch) -> None:
+        """Adds to the log what an engine has made."""
+        assert self._writer is not None, "the store was opened"
+        for group, seconds in batch.groups:
+            self._writer.append(group, seconds)
+            for run in group.runs:
+                self._whole.pop(run.run_id, None)
+
     def made_by(self, run: PlannedRun) -> str | None:
-        """The program that made the run which is there, whole: its digest, `unknown`, or `None` if there is no such run."""
-        if run.run_id not in self._programs:
-            path = self.run_path(run)
-            if outputs.run_id_of(path) != run.run_id or outputs.faults_of_run(path):
-                return None
-            self._programs[run.run_id] = outputs.program_of(path) or "unknown"
-        return self._programs[run.run_id]
+        """The program that made the run which is there: its digest, `unknown`, or `None` if there is no such run."""
+        return self.records.program(run.run_id)
 
-    def forget(self, run: PlannedRun) -> None:
-        """A run was made anew: what is known of an older one no longer holds."""
-        self._programs.pop(run.run_id, None)
-
-    def done(self, run: PlannedRun) -> bool:
-        """Whether a run is there, whole, from this program or one whose results were accepted as the same."""
-        made_by = self.made_by(run)
-        if made_by is None or made_by not in self.programs():
+    def done(self, run: PlannedRun, tables: bool = False) -> bool:
+        """Whether a run is there, whole, from this program or one whose results were accepted as the same; with `tables` those too."""
+        program = self.records.program(run.run_id)
+        if program is None or program not in self.programs():
             return False
-        return not run.tables or (self.run_path(run) / "flows.parquet").exists()
+        return self._is_whole(run) if self.has_series(run) else not (tables or run.tables)
+
+    def _is_whole(self, run: PlannedRun) -> bool:
+        if run.run_id not in self._whole:
+            self._whole[run.run_id] = folders.is_whole(self.run_path(run))
+        return self._whole[run.run_id]
+
+    def has_series(self, run: PlannedRun) -> bool:
+        """Whether a run was made with time series."""
+        return self.records.has_directory(run.run_id)
 
     @property
     def accepted(self) -> list[dict[str, Any]]:
@@ -140,38 +221,38 @@ class Store:
         now = core.program()
         return [entry for entry in self._accepted if entry["by"] == now]
 
-    def programs(self) -> set[str]:
+    def programs(self) -> frozenset[str]:
         """Digests of this program and of those whose results it accepted after a check."""
-        return {core.program()} | {str(entry["program"]) for entry in self.accepted}
+        now = core.program()
+        if self._programs is None or now not in self._programs:
+            self._programs = frozenset({now} | {str(entry["program"]) for entry in self.accepted})
+        return self._programs
 
     def foreign(self) -> list[PlannedRun]:
         """Runs of the plan that are there, but from a program whose results may differ."""
         accepted = self.programs()
-        return [run for run in unique(self.plan.runs) if (by := self.made_by(run)) is not None and by not in accepted]
+        return [run for run in self.plan.unique if (by := self.made_by(run)) is not None and by not in accepted]
 
     def accept(self, programs: Iterable[str], checked: int) -> None:
         """Takes results of other programs for this one's, of which `checked` were found the same to the byte."""
         now = core.program()
         self._accepted += [{"program": program, "by": now, "checked": checked} for program in sorted(set(programs))]
+        self._programs = None
         self.write_manifest({})
 
-    def missing(self, shard: tuple[int, int] | None = None) -> list[PlannedRun]:
+    def missing(self, shard: tuple[int, int] | None = None, tables: bool = False) -> list[PlannedRun]:
         """The runs of the plan, or of one shard of it, that are not done."""
-        return [run for run in (self.plan.shard(*shard) if shard else unique(self.plan.runs)) if not self.done(run)]
+        return [run for run in (self.plan.shard(*shard) if shard else self.plan.unique) if not self.done(run, tables)]
 
-    def write_manifest(self, failures: dict[str, str]) -> None:
-        """Writes which runs there are and how they stand."""
-        rows = []
-        for run in self.plan.runs:
-            status = "done" if self.done(run) else ("failed" if run.run_id in failures else "pending")
-            row: dict[str, Any] = {
-                "id": run.run_id, "cell": run.cell, "parameters": run.parameters,
-                "replication": run.replication, "seed": run.seed, "status": status,
-            }  # fmt: skip
-            if run.run_id in failures:
-                row["error"] = failures[run.run_id]
-            rows.append(row)
-        content = {
+    def write_manifest(self, failures: Mapping[str, str], done: int | None = None) -> None:
+        """Writes how the sweep stands; `done` runs are, as far as the caller knows."""
+        if done is None:
+            done = sum(map(self.done, self.plan.unique))
+        inventory.put(self.path, MANIFEST, json_text(self._manifest(failures, done)), force=True)
+
+    def _manifest(self, failures: Mapping[str, str], done: int) -> dict[str, Any]:
+        failed = [run for run in self.plan.unique if run.run_id in failures] if failures else []
+        return {
             "longhaul": core.version(),
             "program": core.program(),
             "accepted": self._accepted,
@@ -180,103 +261,78 @@ class Store:
             "plan_id": self.plan.plan_id,
             "base_id": self.plan.base_id,
             "parameters": list(self.plan.parameters),
+            "points": self.plan.cells,
             "replications": self.plan.replications,
             "seed": self.plan.first_seed,
-            "runs": rows,
-        }
-        inventory.put(self.path, MANIFEST, json_text(content), force=True)
+            "total": len(self.plan.unique),
+            "done": done,
+            "failures": [
+                {"id": run.run_id, "cell": run.cell, "parameters": run.parameters, "seed": run.seed, "error": failures[run.run_id]}
+                for run in failed
+            ],
+            "tables": self._tables_of,
+        }  # fmt: skip
 
-    def rows(self, units: dict[str, Any] | None = None) -> list[Row]:
-        """The runs of the plan that are done, with their metrics; `units` takes up what the metrics mean."""
-        read: dict[str, dict[str, float | None]] = {}
-        for run in unique(self.plan.runs):
-            if self.done(run):
-                summary = read_summary(self.run_path(run) / "summary.json")
-                read[run.run_id] = flat_metrics(summary)
-                if units is not None:
-                    units.update(summary["definitions"])
-        return [(run, read[run.run_id]) for run in self.plan.runs if run.run_id in read]
+    def rows(self) -> list[Row]:
+        """The runs of the plan that are done, with their metrics."""
+        return list(frames.rows([run for run in self.plan.runs if self.done(run)], self.records))
+
+    def finish(self, failures: Mapping[str, str], *, fold: bool = True, cells: bool = True) -> None:
+        """Puts the runs into one log, if nobody else adds any, and writes the tables and the manifest."""
+        try:
+            self.records.refresh()
+            done = sum(map(self.done, self.plan.unique))
+            if fold or done == len(self.plan.unique):
+                self.records.fold([run.run_id for run in self.plan.unique], self._writer)
+            self.write_manifest(failures, done)
+            self.write_tables(cells)
+            self.write_manifest(failures, done)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Lets go of the log."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
 
     def write_tables(self, cells: bool = True) -> None:
-        """Writes `runs.parquet` and, unless switched off, `cells.parquet` over all runs that are done."""
-        units: dict[str, Any] = {}
-        rows = self.rows(units)
-        frame = runs_frame(self.plan, rows)
-        inventory.put(self.path, "runs.parquet", _parquet(frame), force=True)
-        if cells:
-            inventory.put(self.path, "cells.parquet", _parquet(cells_frame(self.plan, rows)), force=True)
-        inventory.put(self.path, "definitions.json", json_text(units), force=True)
+        """Writes `runs.parquet` and, unless switched off, `cells.parquet` over all runs that are done; not if they are there."""
+        done = [run for run in self.plan.runs if self.done(run)]
+        digest = hashlib.sha256(self.plan.plan_id.encode())
+        for run in done:
+            digest.update(run.run_id.encode())
+        content = digest.hexdigest()[:32]
+        names = ["runs.parquet", *(["cells.parquet"] if cells else []), "definitions.json"]
+        if self._tables_of == content and outputs.are_as_listed(self.path, names):
+            return
+        # Other shards may write them at the same time: nothing is read from where it will stand.
+        with errors_as_output_error(self.path):
+            folder = staging.make(staging.place_of(self.path))
+            try:
+                with _named_for_polars(folder) as place:
+                    frames.write_runs(place / "runs.parquet", self.plan, done, self.records)
+                    if cells:
+                        frames.write_cells(place / "cells.parquet", self.plan, place / "runs.parquet")
+                (folder / "definitions.json").write_text(json_text(self.records.definitions()), encoding="utf-8")
+                for name in names:
+                    (folder / name).replace(self.path / name)
+                inventory.note(self.path, *names)
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+        self._tables_of = content
 
 
 Row = tuple[PlannedRun, dict[str, float | None]]
 
 
-def runs_frame(plan: Plan, rows: Iterable[Row]) -> pl.DataFrame:
-    """One row per run: identity, parameters, metrics."""
-    import polars as pl
-
-    rows = list(rows)
-    columns: dict[str, Any] = {
-        "run_id": [run.run_id for run, _ in rows],
-        "cell": pl.Series([run.cell for run, _ in rows], dtype=pl.UInt32),
-        "replication": pl.Series([run.replication for run, _ in rows], dtype=pl.UInt32),
-        "seed": pl.Series([run.seed for run, _ in rows], dtype=pl.UInt64),
-    }
-    for path in plan.parameters:
-        columns[path] = parameter_series([run.parameters.get(path) for run, _ in rows])
-    for name in dict.fromkeys(name for _, metrics in rows for name in metrics):
-        columns[name] = pl.Series([metrics.get(name) for _, metrics in rows], dtype=pl.Float64, strict=False)
-    return pl.DataFrame(columns)
-
-
-def cells_frame(plan: Plan, rows: Iterable[Row]) -> pl.DataFrame:
-    """One row per point and metric: mean, median, standard deviation and the 95 % confidence interval of the mean."""
-    import polars as pl
-
-    by_cell: dict[int, list[Row]] = {}
-    for run, metrics in rows:
-        by_cell.setdefault(run.cell, []).append((run, metrics))
-    records: list[dict[str, Any]] = []
-    parameters: list[dict[str, Any]] = []
-    for cell, members in sorted(by_cell.items()):
-        for name in dict.fromkeys(name for _, metrics in members for name in metrics):
-            values = [float(value) for _, metrics in members if (value := metrics.get(name)) is not None]
-            if not values:
-                continue
-            e = stats.estimate(values)
-            parameters.append(members[0][0].parameters)
-            records.append(
-                {
-                    "cell": cell, "metric": name, "n": e.n, "mean": e.mean, "median": e.median, "stdev": _defined(e.stdev),
-                    "ci95_low": _defined(e.low), "ci95_high": _defined(e.high), "minimum": e.minimum, "maximum": e.maximum,
-                }
-            )  # fmt: skip
-    kinds = {"cell": pl.UInt32, "metric": pl.String, "n": pl.UInt32}
-    names = ("cell", "metric", "n", "mean", "median", "stdev", "ci95_low", "ci95_high", "minimum", "maximum")
-    frame = pl.DataFrame(records, schema={name: kinds.get(name, pl.Float64) for name in names})
-    swept = [parameter_series([p.get(path) for p in parameters]).alias(path) for path in plan.parameters]
-    return frame.select("cell", *swept, *names[1:])
-
-
-def parameter_series(values: list[Any]) -> pl.Series:
-    """A column for a parameter: of its own type if all values share one, as TOML text if not."""
-    import polars as pl
-
-    kinds = {type(value) for value in values if value is not None}
-    if kinds <= {bool} or kinds <= {int} or kinds <= {int, float} or kinds <= {str}:
-        if kinds == {int, float}:
-            return pl.Series([None if value is None else float(value) for value in values], dtype=pl.Float64)
-        return pl.Series(values)
-    return pl.Series(
-        [None if v is None else v if isinstance(v, str) else toml.value(v) for v in values], dtype=pl.String
-    )
-
-
-def _defined(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
-def _parquet(frame: pl.DataFrame) -> bytes:
-    buffer = io.BytesIO()
-    frame.write_parquet(buffer)
-    return buffer.getvalue()
+@contextmanager
+def _named_for_polars(folder: Path) -> Iterator[Path]:
+    """The folder; if polars may not take its name, which can be no UTF-8, another one whose files come into it at the end."""
+    if str(folder).isascii():
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="longhaul-tables-") as name:
+        yield Path(name)
+        for file in Path(name).iterdir():
+            shutil.copyfile(file, folder / file.name)
