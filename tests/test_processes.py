@@ -66,6 +66,20 @@ print(longhaul.load("r").flows.height > 0)
     assert (explained, tables) == ("True", "True")
 
 
+def test_a_sweep_in_a_forked_child_has_its_tables(scenario):
+    """It waited for ever for the threads of polars, which the fork had not copied."""
+    text = """
+parent = longhaul.run("small.toml")
+assert parent.flows.height > 0
+forked(lambda: longhaul.sweep("small.toml", "swept", grid={"flow.users.count": [1, 2]}, replications=2).done)
+forked(lambda: longhaul.sweep("small.toml", "swept", grid={"flow.users.count": [1, 2]}, replications=2).done)
+print(longhaul.load("swept").runs.height)
+"""
+    done, again, rows = program(text, scenario.parent)
+    assert (done, rows) == ("4", "4")
+    assert again.startswith("OutputError: ")
+
+
 def test_a_forked_child_that_would_need_polars_threads_is_told_so(scenario):
     text = """
 parent = longhaul.run("small.toml")

@@ -11,6 +11,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import longhaul
@@ -21,18 +22,27 @@ from longhaul.serving import Server, find
 from longhaul.sweep import local
 
 
+@contextmanager
+def serving_at(folder):
+    """A server over a folder, which ends with the block, whatever fails in it."""
+    with Server(folder) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
 @pytest.fixture
 def served(tmp_path, scenario):
     """A server over a folder with two runs and a sweep."""
     longhaul.run(scenario, out=tmp_path / "results" / "one")
     longhaul.run(scenario, out=tmp_path / "results" / "deep" / "two", seed=9)
     longhaul.sweep(scenario, tmp_path / "results" / "sweep", grid={"flow.users.count": [1, 2]})
-    with Server(tmp_path / "results") as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
+    with serving_at(tmp_path / "results") as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def get(address, host=None):
@@ -108,9 +118,7 @@ def test_a_study_is_listed_with_its_reports(tmp_path, scenario):
     longhaul.sweep(scenario, folder / "study" / "tiny", grid={"flow.users.count": [1, 2]})
     (folder / "study" / "manifest.json").write_text('{"longhaul": "0", "kind": "study", "name": "nothing"}')
     (folder / "study" / "tiny" / "report.html").write_text("what came of it")
-    with Server(folder) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
+    with serving_at(folder) as server:
         page = get(server.address)
         study = re.search(r'follow\?id=(\w+)">study</a></td><td>study nothing</td><td>tiny: 2 of 2 runs<', page)[1]
         assert options(page) == {}  # nothing to compare the run with
@@ -118,17 +126,13 @@ def test_a_study_is_listed_with_its_reports(tmp_path, scenario):
         assert get(f"{server.address}report?id={study}&scale=tiny") == "what came of it"
         assert "no such report" in refused(f"{server.address}report?id={study}&scale=../one", 404)
         refused(f"{server.address}state?id={study}", 404)
-        server.shutdown()
-        thread.join()
 
 
 def test_a_sweep_shows_the_runs_that_are_under_way(tmp_path, scenario):
     """Of long runs it showed "0 of 10 runs done" alone."""
     folder = tmp_path / "results"
     seen = []
-    with Server(folder) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
+    with serving_at(folder) as server:
 
         class Slow(live.Recorder):
             def __call__(self, now, duration, delivered):
@@ -143,8 +147,6 @@ def test_a_sweep_shows_the_runs_that_are_under_way(tmp_path, scenario):
             patch.setattr(local, "Recorder", Slow)
             grid = {"flow.users.count": [1, 2]}
             swept = longhaul.sweep(scenario, folder / "sweep", grid=grid, set={"run.duration": "4000 s"}, jobs=1)
-        server.shutdown()
-        thread.join()
     (state,) = seen
     (run,) = state["running"]
     assert re.match(r"flow.users.count [12], seed 7: [\d,]+ s of 4,000 s simulated", run["text"])
@@ -154,6 +156,28 @@ def test_a_sweep_shows_the_runs_that_are_under_way(tmp_path, scenario):
     assert len(run["times"]) == len(run["goodputs"][0]) >= 1
     assert swept.complete
     assert not list(folder.rglob("live.json"))
+
+
+def test_a_sweep_under_way_has_its_table(tmp_path, scenario, monkeypatch):
+    """It was empty until the sweep's end."""
+    pacing = sys.modules["longhaul.sweep.execute"]
+    monkeypatch.setattr(pacing, "_MANIFEST_S", 0.0)
+    monkeypatch.setattr(pacing, "_TABLES_SHARE", 1.0)
+    monkeypatch.setattr(local.LocalEngine, "task_s", 0.0)  # a task is one run
+    seen = []
+    with serving_at(tmp_path / "results") as server:
+
+        def look(progress):
+            if 4 <= progress.finished < 8 and not seen:
+                found = re.search(r'follow\?id=(\w+)">sweep<', get(server.address))
+                seen.append(json.loads(get(f"{server.address}state?id={found[1]}")))
+
+        grid = {"flow.users.count": [1, 2]}
+        longhaul.sweep(scenario, tmp_path / "results" / "sweep", grid=grid, replications=4, jobs=1, observer=look)
+    (state,) = seen
+    assert not state["complete"]
+    assert "<th>flow.users.count</th>" in state["table"]
+    assert "<td>1</td>" in state["table"]
 
 
 def test_sweeps_of_other_points_have_nothing_to_compare(tmp_path, scenario):
@@ -169,9 +193,7 @@ def test_sweeps_of_other_points_have_nothing_to_compare(tmp_path, scenario):
 
 def test_a_single_run_is_followed_until_its_report(tmp_path, scenario):
     folder = tmp_path / "results"
-    with Server(folder) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
+    with serving_at(folder) as server:
         seen = []
 
         def look(now, _duration, _events):
@@ -195,8 +217,6 @@ def test_a_single_run_is_followed_until_its_report(tmp_path, scenario):
         assert ended["complete"]
         assert "explore-data" in get(f"{server.address}report?id={ended['report']}")
         assert not (folder / "slow" / "live.json").exists()
-        server.shutdown()
-        thread.join()
 
 
 def test_nobody_else_gets_an_answer(served):
@@ -252,16 +272,12 @@ def test_the_list_states_how_many_results_it_leaves_out(tmp_path, scenario, monk
     for number in range(1, 7):
         shutil.copytree(tmp_path / "results" / "0", tmp_path / "results" / str(number))
     monkeypatch.setattr(serving, "_MOST", 5)
-    with Server(tmp_path / "results") as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
+    with serving_at(tmp_path / "results") as server:
         page = get(server.address)
         assert "The newest 5 of 7 results" in page
         assert page.count('href="report?id=') == 5
         monkeypatch.setattr(serving, "_MOST", 7)
         assert "The newest" not in get(server.address)
-        server.shutdown()
-        thread.join()
 
 
 def test_a_manifest_of_another_program_hides_no_result(tmp_path, scenario):

@@ -1,13 +1,18 @@
 """Threads do not survive a fork: the child of a process in which polars has begun its threads waits for them for ever.
 
-So polars is never on the way of a run, and what needs it after such a fork is refused with the way out.
+So polars is never on the way of a run; a sweep in such a child has its tables written by a process of its own (`call`); and reading
+tables there is refused with the way out.
 """
 
 from __future__ import annotations
 
 import os
+import pickle
+import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from .errors import ResultError
 
@@ -24,6 +29,36 @@ def check() -> None:
             ' them for ever. Start it with multiprocessing.get_context("spawn") or "forkserver", or read tables in the parent; `run` and the'
             " summaries of results work here"
         )
+
+
+#: Calls what comes on standard input; an error goes back on standard output, to be raised where the call was made.
+_CALL = """
+import pickle, sys
+path, name, arguments = pickle.load(sys.stdin.buffer)
+sys.path[:] = path
+from importlib import import_module
+try:
+    getattr(import_module(name[0]), name[1])(*pickle.loads(arguments))
+except BaseException as error:
+    sys.stdout.buffer.write(pickle.dumps(error))
+"""
+
+
+def call(function: Callable[..., None], *arguments: Any) -> None:
+    """Calls a function of a module that needs polars: here, or in a fresh process where this one has lost polars' threads.
+
+    Raises what the function raises; `ResultError` if the fresh process ends before it has answered.
+    """
+    if not _lost:
+        function(*arguments)
+        return
+    given = pickle.dumps((sys.path, (function.__module__, function.__qualname__), pickle.dumps(arguments)))
+    ended = subprocess.run([sys.executable, "-c", _CALL], input=given, capture_output=True)
+    if ended.stdout:
+        raise pickle.loads(ended.stdout)
+    if ended.returncode != 0:
+        why = ended.stderr.decode(errors="replace").strip().splitlines()[-1:] or [f"exit code {ended.returncode}"]
+        raise ResultError(f"the process that writes tables for a forked one failed: {why[0]}")
 
 
 def _look() -> None:

@@ -433,6 +433,8 @@ class _Handler(BaseHTTPRequestHandler):
         if running:
             text += f", {len(running)} running"
         try:
+            if 0 < (held := sweep.finished.height) < done:
+                text += f"; the table has {counted(held, 'run')}"
             table = tables.cell_table(sweep, tables.first_metrics(sweep))
             head = "".join(f"<th>{escape(name)}</th>" for name, _ in table.headings)
             rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows)

@@ -101,7 +101,7 @@ class Campaign:
             try:
                 failures = execute(self.store, runs, engine=maker, observer=observer)
             finally:
-                self.store.finish(failures, cells=False)
+                self.store.finish(failures)
         if failures:
             first = next(iter(failures.values()))
             raise LonghaulError(
@@ -155,7 +155,7 @@ def plan(study: Study, scale: str, out: Path) -> Campaign:
     most = max((run.replication + 1 for run in runs), default=0)
     planned = Plan(f"{study.name} ({scale})", tuple(names), most, 1, identity, tuple(_kept(runs)))
     further = frozenset(run.run_id for run in planned.runs) - first
-    return Campaign(study, scale, Store(out / scale, planned, out / "runs"), tuple(experiments), further)
+    return Campaign(study, scale, Store(out / scale, planned, out / "runs", cells=False), tuple(experiments), further)
 
 
 def _kept(runs: Sequence[PlannedRun]) -> list[PlannedRun]:

@@ -16,6 +16,8 @@ from .store import Store
 TRIES = 3
 #: The manifest on disk is at most so old while a sweep runs.
 _MANIFEST_S = 2.0
+#: Tables are written while a sweep runs, for those who look, in at most this share of the time.
+_TABLES_SHARE = 0.02
 
 
 @dataclass
@@ -61,7 +63,7 @@ def execute(
     """Makes the runs; returns the messages of those that failed. Ctrl-C stops the running ones and raises."""
     work = _Work(store, runs, tables, engine)
     there = len(store.plan.unique) - len(runs)
-    written = time.monotonic()
+    written = tables_due = time.monotonic()
     stale = False
     try:
         while work.goes_on():
@@ -73,7 +75,10 @@ def execute(
                 work.note_running()
                 observer(work.progress)
             stale = stale or bool(ended)
-            if stale and time.monotonic() - written > _MANIFEST_S:
+            if stale and (now := time.monotonic()) - written > _MANIFEST_S:
+                if now >= tables_due:
+                    store.write_tables()
+                    tables_due = time.monotonic() + (time.monotonic() - now) / _TABLES_SHARE
                 store.write_manifest(work.failures, max(0, there) + work.progress.finished)
                 written, stale = time.monotonic(), False
     finally:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .. import core, inventory, outputs, staging, toml
+from .. import core, forked, inventory, outputs, staging, toml
 from ..document import Document
 from ..errors import OutputError, ResultError
 from ..files import errors_as_output_error, json_text, sync
@@ -34,9 +34,13 @@ _PATIENCE_S = 30.0
 class Store:
     """A sweep's directory. Runs that are done are in its logs (`records`), those with time series in directories too."""
 
-    def __init__(self, path: Path, plan: Plan, runs: Path | None = None) -> None:
-        """The directory `path` for `plan`; its runs are in `runs`, which several plans may share, or under `path`."""
+    def __init__(self, path: Path, plan: Plan, runs: Path | None = None, cells: bool = True) -> None:
+        """The directory `path` for `plan`; its runs are in `runs`, which several plans may share, or under `path`.
+
+        With `cells`, there is a table over points too.
+        """
         self.path = path
+        self.cells = cells
         self.plan = plan
         self.runs = runs or path / "runs"
         self._records: Records | None = None
@@ -277,7 +281,7 @@ class Store:
         """The runs of the plan that are done, with their metrics."""
         return list(frames.rows([run for run in self.plan.runs if self.done(run)], self.records))
 
-    def finish(self, failures: Mapping[str, str], *, fold: bool = True, cells: bool = True) -> None:
+    def finish(self, failures: Mapping[str, str], *, fold: bool = True) -> None:
         """Puts the runs into one log, if nobody else adds any, and writes the tables and the manifest."""
         try:
             self.records.refresh()
@@ -285,7 +289,7 @@ class Store:
             if fold or done == len(self.plan.unique):
                 self.records.fold([run.run_id for run in self.plan.unique], self._writer)
             self.write_manifest(failures, done)
-            self.write_tables(cells)
+            self.write_tables()
             self.write_manifest(failures, done)
         finally:
             self.close()
@@ -296,14 +300,15 @@ class Store:
             self._writer.close()
             self._writer = None
 
-    def write_tables(self, cells: bool = True) -> None:
-        """Writes `runs.parquet` and, unless switched off, `cells.parquet` over all runs that are done; not if they are there."""
+    def write_tables(self) -> None:
+        """Writes `runs.parquet` and, with `cells`, `cells.parquet` over all runs that are done; not if they are there."""
+        self.records.refresh()
         done = [run for run in self.plan.runs if self.done(run)]
         digest = hashlib.sha256(self.plan.plan_id.encode())
         for run in done:
             digest.update(run.run_id.encode())
         content = digest.hexdigest()[:32]
-        names = ["runs.parquet", *(["cells.parquet"] if cells else []), "definitions.json"]
+        names = ["runs.parquet", *(["cells.parquet"] if self.cells else []), "definitions.json"]
         if self._tables_of == content and outputs.are_as_listed(self.path, names):
             return
         # Other shards may write them at the same time: nothing is read from where it will stand.
@@ -311,9 +316,7 @@ class Store:
             folder = staging.make(staging.place_of(self.path))
             try:
                 with _named_for_polars(folder) as place:
-                    frames.write_runs(place / "runs.parquet", self.plan, done, self.records)
-                    if cells:
-                        frames.write_cells(place / "cells.parquet", self.plan, place / "runs.parquet")
+                    forked.call(_write_tables, place, self.plan, done, self.records, self.cells)
                 (folder / "definitions.json").write_text(json_text(self.records.definitions()), encoding="utf-8")
                 for name in names:
                     (folder / name).replace(self.path / name)
@@ -321,6 +324,12 @@ class Store:
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
         self._tables_of = content
+
+
+def _write_tables(place: Path, plan: Plan, done: list[PlannedRun], records: Records, cells: bool) -> None:
+    frames.write_runs(place / "runs.parquet", plan, done, records)
+    if cells:
+        frames.write_cells(place / "cells.parquet", plan, place / "runs.parquet")
 
 
 Row = tuple[PlannedRun, dict[str, float | None]]
