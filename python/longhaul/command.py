@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import signal
 
-from . import early, streams
+from . import confined, early, streams
 
 
 def main() -> None:
     """Runs the command line and ends the process with its exit code."""
     streams.prepare()
+    if confined.continue_in_child():
+        streams.prepare()  # its standard error is another one
     early.end_by_interrupts()
     from . import cli
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from . import confined
 from .errors import ResultError
 
 #: Threads of polars ran in the process that is about to fork; they ran in a process that this one was forked from.
@@ -22,7 +23,8 @@ _lost = False
 
 
 def check() -> None:
-    """Raises `ResultError` in a forked process that has lost the threads of polars."""
+    """Raises `ResultError` in a forked process that has lost the threads of polars, and in one that has no memory for them."""
+    confined.check_tables()
     if _lost:
         raise ResultError(
             "this process was forked from one in which polars had begun its threads, which a fork does not copy: polars would wait for"

@@ -14,6 +14,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from .. import confined
 from ..errors import LonghaulError, RunError, explain_os_error
 from . import (
     advising,
@@ -132,13 +133,15 @@ def _ended(doing: Callable[[], Any]) -> int:
         return _complain(str(error), error_code(error))
     except KeyboardInterrupt as error:
         return _complain("interrupted", terminal.exit_code(error))
-    except MemoryError:
-        return _complain("the memory does not suffice for this", 2)
+    except MemoryError as error:
+        return _complain(confined.explanation_of(error) or "the memory does not suffice for this", 2)
     except BrokenPipeError:
         return 141
     except OSError as error:
         return _complain(explain_os_error(error, "use", error.filename or "a file"), 2)
     except Exception as error:
+        if (confined_by := confined.explanation_of(error)) is not None:
+            return _complain(confined_by, 2)
         if not type(error).__module__.startswith("polars"):
             raise
         return _complain(f"a table of the result is damaged: {str(error).splitlines()[0]}", 2)

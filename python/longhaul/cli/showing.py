@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from .. import inventory, load, plots
+from .. import confined, inventory, load, plots
 from ..errors import PlotError
 from ..progress import of_report
 from ..sweep import SweepResult
@@ -42,6 +42,7 @@ def plot(
     dpi: int = typer.Option(160, "--dpi", min=30, max=1200, help="Resolution of PNG files."),
 ) -> None:
     """Draw figures of a result."""
+    confined.check_tables()
     loaded = load(result)
     wanted_kinds = options.words(kind)
     formats = [name for name, wanted in (("png", png), ("pdf", pdf), ("svg", svg)) if wanted] or ["png"]
@@ -77,6 +78,7 @@ def report(
     force: bool = FORCE,
 ) -> None:
     """Write one HTML file with the topology, the numbers and the figures; it opens without a network."""
+    confined.check_tables()
     loaded = load(result)
     if isinstance(loaded, SweepResult):
         loaded.check()

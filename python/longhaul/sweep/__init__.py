@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .. import outputs
+from .. import confined, outputs
 from ..document import Document
 from ..errors import RunError
 from ..large import check
@@ -98,6 +98,7 @@ def run_plan(
     begins with `metrics`.
     """
     check(plan.largest(tables), large)
+    confined.check_tables()
     store = Store(out, plan)
     failures: dict[str, str] = {}
     with make_engine(engine, jobs) if isinstance(engine, str) else engine as maker:
