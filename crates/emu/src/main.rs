@@ -356,12 +356,13 @@ fn run_shell(arguments: &ShellArguments, may_print: bool, signals: &Signals) -> 
     if !arguments.quiet {
         print_moved(moved);
     }
-    if signals.stop.load(Ordering::Relaxed) {
-        return Ok(after_signal(signals));
-    }
+    // First, since the key can be noticed here only after the command has ended by it.
     if outcome.status.signal() == Some(INTERRUPT) {
         // A script ends at Ctrl-C only if what it has started ends by it.
         let _ = signal_hook::low_level::emulate_default_handler(INTERRUPT);
+    }
+    if signals.stop.load(Ordering::Relaxed) {
+        return Ok(after_signal(signals));
     }
     Ok(arguments.stats.status(moved, status_of(outcome.status)))
 }
