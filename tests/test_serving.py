@@ -19,7 +19,7 @@ import pytest
 from longhaul import live, serving
 from longhaul.report import explore
 from longhaul.serving import Server, find
-from longhaul.sweep import local
+from longhaul.sweep import following, local
 
 
 @contextmanager
@@ -144,7 +144,7 @@ def test_a_sweep_shows_the_runs_that_are_under_way(tmp_path, scenario):
                     seen.append(json.loads(get(f"{server.address}state?id={found[1]}")))
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(local, "Recorder", Slow)
+            patch.setattr(following, "Recorder", Slow)
             grid = {"flow.users.count": [1, 2]}
             swept = longhaul.sweep(scenario, folder / "sweep", grid=grid, set={"run.duration": "4000 s"}, jobs=1)
     (state,) = seen

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import longhaul
 import pytest
+from longhaul import live
 from longhaul.document import read
 from longhaul.sweep import PlannedRun, Point, make_plan, reaching, run_plan
 from longhaul.sweep.records import Records
@@ -62,13 +63,12 @@ def waits_at_half(seen: Path):
     def make(order, board):
         import time
 
-        from longhaul.sweep.cluster import make_runs
-        from longhaul.sweep.engine import Standing
+        from longhaul.sweep.cluster import Note, make_runs
 
-        board.tell.remote(order.runs[0].run_id, Standing(0.5, 7))
         deadline = time.monotonic() + 600
         while not seen.exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
+            board.take.remote(order.runs[0].run_id, Note(5.0, 10.0, 7, [0]))
+            time.sleep(0.05)
         return make_runs(order, board)
 
     return make
@@ -98,6 +98,24 @@ def test_progress_counts_runs_and_their_simulated_time(cluster, sweep_file, tmp_
     assert 1 <= max(running for _, _, running, _ in seen) <= 4
 
 
+def test_a_long_run_on_a_cluster_can_be_followed(cluster, sweep_file, tmp_path):
+    """It had no file that `longhaul serve` could have shown."""
+    from longhaul.sweep.cluster import RayEngine
+
+    document, looked, seen = read(sweep_file), tmp_path / "looked", []
+
+    def observe(progress):
+        for _, state in live.below(tmp_path / "s" / "runs"):
+            seen.append(state.now_s)
+            looked.touch()
+
+    run_plan(
+        document, make_plan(document), tmp_path / "s", engine=RayEngine(make=waits_at_half(looked)), observer=observe
+    )
+    assert set(seen) == {5.0}
+    assert not list((tmp_path / "s").rglob("live.json"))
+
+
 def test_a_worker_tells_how_far_its_run_is_in_steps_of_a_hundredth(sweep_file, monkeypatch):
     from types import SimpleNamespace
 
@@ -109,14 +127,14 @@ def test_a_worker_tells_how_far_its_run_is_in_steps_of_a_hundredth(sweep_file, m
         return [longhaul.core.Made(b"", b"{}", b"{}", 30_000, 1.0)]
 
     told = []
-    board = SimpleNamespace(tell=SimpleNamespace(remote=lambda run_id, standing: told.append((run_id, standing))))
+    board = SimpleNamespace(take=SimpleNamespace(remote=lambda run_id, note: told.append((run_id, note))))
     monkeypatch.setattr(on_ray.core, "run_seeds", run_seeds)
     run = PlannedRun("a", Point(0, {}, read(sweep_file)), 0, 1)
     answer = on_ray.make_runs(on_ray.Order((run,), False, longhaul.core.program(), 1.0), board)
     assert answer.batch.events == 30_000
     assert {run_id for run_id, _ in told} == {"a"}
     assert 99 <= len(told) <= 102
-    shares = [standing.share for _, standing in told]
+    shares = [note.standing.share for _, note in told]
     assert shares[0] == 0
     assert all(0.0099 < later - share < 0.011 for share, later in pairwise(shares))
 
@@ -149,6 +167,7 @@ def test_a_run_whose_worker_is_lost_is_tried_again(cluster, sweep_file, tmp_path
     document = read(sweep_file)
     plan = make_plan(document)
     engine = RayEngine(make=killed_once(marks, times))
+    engine.task_s = 0.0  # a task is one run
     seen = []
     if times < 3:
         run_plan(document, plan, tmp_path / "s", engine=engine, observer=lambda p: seen.append(p.again))

@@ -11,7 +11,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +21,7 @@ from .. import core, outputs
 from ..errors import LonghaulError, explain_os_error
 from ..files import errors_as_output_error
 from .engine import Ended, Engine, Standing, Task
+from .following import Follower
 from .making import Batch, make_summaries, make_with_series
 from .plan import PlannedRun
 from .reaching import Watch, reach
@@ -56,6 +57,21 @@ class Answer:
     unfit: str | None = None
 
 
+@dataclass(frozen=True)
+class Note:
+    """A worker's report: simulated seconds, of how many, events, and the bytes that each group has delivered."""
+
+    now_s: float
+    duration_s: float
+    events: int
+    delivered: list[int]
+
+    @property
+    def standing(self) -> Standing:
+        """How far the run is."""
+        return Standing(self.now_s / self.duration_s if self.duration_s else 0.0, self.events)
+
+
 class RayEngine(Engine):
     """Tasks in the Ray cluster that this process is connected to, or `RAY_ADDRESS` names, or runs on this machine.
 
@@ -76,7 +92,8 @@ class RayEngine(Engine):
         self._make = self._ray.remote(make or make_runs).options(num_cpus=1, max_retries=0)
         self._board = self._ray.remote(_Board).options(num_cpus=0).remote()
         self._pending: dict[Any, Task] = {}
-        self._under_way: set[str] = set()
+        self._under_way: dict[str, tuple[PlannedRun, Path]] = {}
+        self._followers: dict[str, Follower] = {}
         self._standing: dict[str, Standing] = {}
         self._news: Any = None
         self._stopped = False
@@ -85,7 +102,7 @@ class RayEngine(Engine):
         """Gives the run to Ray."""
         order = Order(tuple(task.runs), task.tables, core.program(), self.task_s)
         self._pending[self._make.remote(order, self._board)] = task
-        self._under_way.update(run.run_id for run in task.runs)
+        self._under_way.update((run.run_id, (run, task.place)) for run in task.runs)
 
     def ended(self, timeout_s: float) -> Sequence[Ended]:
         """The runs that ended, with their results written; raises if a worker is not fit to make runs, or the head is lost."""
@@ -103,11 +120,25 @@ class RayEngine(Engine):
             self._news = self._news or self._board.news.remote()
             if self._ray.wait([self._news], timeout=0)[0]:
                 news, self._news = self._news, None
-                self._standing.update(self._ray.get(news))
+                self._take_in(self._ray.get(news))
         except errors.RayError:  # the board was lost with its machine: the runs go on without it
             self._news = None
         self._standing = {run: standing for run, standing in self._standing.items() if run in self._under_way}
         return self._standing
+
+    def _take_in(self, notes: Mapping[str, Note]) -> None:
+        for run_id, note in notes.items():
+            if run_id in self._under_way:
+                self._standing[run_id] = note.standing
+                if run_id not in self._followers:
+                    self._followers[run_id] = Follower(*self._under_way[run_id])
+                self._followers[run_id](note.now_s, note.duration_s, note.delivered)
+
+    def _forget(self, runs: Iterable[str]) -> None:
+        for run_id in runs:
+            del self._under_way[run_id]
+            if run_id in self._followers:
+                self._followers.pop(run_id).end()
 
     def stop(self) -> None:
         """Ends the tasks, and the connection if it was made here; a Ray that was started for it ends with it."""
@@ -117,6 +148,7 @@ class RayEngine(Engine):
         for reference in self._pending:
             self._ray.cancel(reference, force=True)
         self._pending.clear()
+        self._forget(list(self._under_way))
         self._ray.kill(self._board)
         if self._connected_here:
             self._ray.shutdown()
@@ -124,7 +156,7 @@ class RayEngine(Engine):
 
     def _end_of(self, reference: Any) -> Ended:
         task = self._pending.pop(reference)
-        self._under_way.difference_update(run.run_id for run in task.runs)
+        self._forget(run.run_id for run in task.runs)
         try:
             answer: Answer = self._ray.get(reference)
         except self._ray.exceptions.RayTaskError as error:
@@ -148,13 +180,13 @@ class _Board:
     """An actor on which workers note how far their runs are."""
 
     def __init__(self) -> None:
-        self._noted: dict[str, Standing] = {}
+        self._noted: dict[str, Note] = {}
 
-    def tell(self, run_id: str, standing: Standing) -> None:
+    def take(self, run_id: str, note: Note) -> None:
         """Notes how far a run is."""
-        self._noted[run_id] = standing
+        self._noted[run_id] = note
 
-    def news(self) -> dict[str, Standing]:
+    def news(self) -> dict[str, Note]:
         """What was noted since the last call."""
         noted, self._noted = self._noted, {}
         return noted
@@ -170,12 +202,12 @@ def make_runs(order: Order, board: Any) -> Answer:
         )
     noted = ("", 0.0)
 
-    def told(run: PlannedRun, now: float, duration: float, events: int, _delivered: list[int]) -> None:
+    def told(run: PlannedRun, now: float, duration: float, events: int, delivered: list[int]) -> None:
         nonlocal noted
         share = now / duration if duration else 0.0
         if run.run_id != noted[0] or share >= noted[1] + _STEP:
             noted = run.run_id, share
-            board.tell.remote(run.run_id, Standing(share, events))
+            board.take.remote(run.run_id, Note(now, duration, events, delivered))
 
     try:
         if not order.tables:

@@ -71,8 +71,8 @@ def execute(
             ended = engine.ended(0.1)
             for end in ended:
                 work.take_back(end)
+            work.note_running()
             if observer:
-                work.note_running()
                 observer(work.progress)
             stale = stale or bool(ended)
             if stale and (now := time.monotonic()) - written > _MANIFEST_S:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
-from .. import core, outputs, staging
+from .. import core, outputs
 from ..errors import RunCancelled
 from ..live import Recorder
 from .engine import Ended, Engine, Standing, Task
+from .following import Follower
 from .making import Batch, make_summaries, make_with_series
 from .plan import PlannedRun
 from .processors import cores
@@ -77,35 +77,27 @@ class _Failed(Exception):
 
 
 class _Watch:
-    """Follows a task from run to run. Of a run that takes long and has no directory yet it makes one, for those who look."""
+    """Follows a task from run to run."""
 
     def __init__(self, running: dict[str, Standing], stop: threading.Event, place: Path) -> None:
         self._running, self._stop, self._place = running, stop, place
         self._run: PlannedRun | None = None
-        self._live: Recorder | None = None
-        self._folder: Path | None = None
+        self._follower: Follower | None = None
 
     def __call__(self, run: PlannedRun, now: float, duration: float, events: int, delivered: list[int]) -> bool:
         """The simulator's report; `False` once the engine is to stop."""
         if run is not self._run:
             self.end()
-            self._run = run
-            self._live = Recorder(self._make, lambda: core.resolve(run.document, run.overrides)[0], run.about)
+            self._run, self._follower = run, Follower(run, self._place)
         self._running[run.run_id] = Standing(now / duration if duration else 0.0, events)
-        if delivered and self._live is not None:
-            self._live(now, duration, delivered)
+        if delivered and self._follower is not None:
+            self._follower(now, duration, delivered)
         return not self._stop.is_set()
 
     def end(self) -> None:
         """The run is over."""
         if self._run is not None:
             self._running.pop(self._run.run_id, None)
-            if self._folder is not None:
-                shutil.rmtree(self._folder, ignore_errors=True)
-        self._run = self._folder = None
-
-    def _make(self) -> Path:
-        """A directory for the run that is made now."""
-        assert self._run is not None
-        self._folder = staging.make(staging.place_of(self._place / self._run.run_id))
-        return self._folder
+        if self._follower is not None:
+            self._follower.end()
+        self._run = self._follower = None
