@@ -94,12 +94,21 @@ class SweepResult:
     @cached_property
     def runs(self) -> pl.DataFrame:
         """One row per run: `run_id`, `cell`, `replication`, `seed`, parameters, metrics (base units)."""
-        return read_table(self.path / "runs.parquet")
+        return self._with_parameters(read_table(self.path / "runs.parquet"))
 
     @cached_property
     def cells(self) -> pl.DataFrame:
         """One row per point and metric: `n`, `mean`, `median`, `stdev`, `ci95_low`, `ci95_high`, `minimum`, `maximum`."""
-        return read_table(self.path / "cells.parquet")
+        return self._with_parameters(read_table(self.path / "cells.parquet"))
+
+    def _with_parameters(self, table: pl.DataFrame) -> pl.DataFrame:
+        """The table, which has a column for each parameter of the manifest, or they are not of one sweep."""
+        unknown = [name for name in self.parameters if name not in table.columns]
+        if unknown:
+            raise ResultError(
+                f"{self.path / 'manifest.json'} is damaged: parameters has {unknown[0]!r}, which was not swept"
+            )
+        return table
 
     @cached_property
     def definitions(self) -> dict[str, dict[str, str]]:
