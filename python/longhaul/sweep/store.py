@@ -193,7 +193,8 @@ class Store:
 
     def add(self, batch: Batch) -> None:
         """Adds to the log what an engine has made."""
-        assert self._writer is not None, "the store was opened"
+        if self._writer is None:  # it was finished, and goes on
+            self._writer = Writer(self.runs)
         for group, seconds in batch.groups:
             self._writer.append(group, seconds)
             for run in group.runs:
