@@ -186,7 +186,7 @@ def test_progress_in_a_log(monkeypatch, capsys):
     clock = iter([0.0, 5.0, 11.0, 12.0])
     monkeypatch.setattr("longhaul.progress.time.monotonic", lambda: next(clock))
     with of_sweep(Console(stderr=True), True, "sweeping") as (observe, _):
-        progress = SweepProgress(4, {"a": 1.0, "b": 1.0}, finished=1, done_weight=1.0)
+        progress = SweepProgress(4, 2.0, finished=1, done_weight=1.0)
         for _ in range(3):
             observe(progress)
     assert capsys.readouterr().err.strip() == "sweeping: 1 of 4 runs, about 11 s left"
