@@ -39,7 +39,7 @@ class PlotError(LonghaulError):
 
 
 def printed(path: Path | str) -> str:
-    """A path as a text that can be written: what is not UTF-8 in its name stands as escapes, whatever Python decodes names with.
+    r"""A path as a text that can be written: what is not UTF-8 in its name stands as escapes, whatever Python decodes names with.
 
     >>> printed(Path("a/b")), printed("caf\udce9.toml")
     ('a/b', 'caf\\xe9.toml')
