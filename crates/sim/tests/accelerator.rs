@@ -72,7 +72,8 @@ fn over_tcp_a_loss_costs_more() {
     }
 }
 
-/// A small answer takes another connection than the bulk transfer, but the queue of the satellite is theirs together.
+/// A small answer takes another connection than the bulk transfer, but the queue of the satellite is theirs together. The slowest of
+/// them meets ProbeRTT, which comes each 10 s as in Linux: with `equal_rtt_is_news = true` it takes 1.36 s.
 #[test]
 fn over_tcp_small_answers_pass_beside_bulk() {
     let up = "from = \"client\"\nto = \"server\"";
@@ -80,7 +81,7 @@ fn over_tcp_small_answers_pass_beside_bulk() {
         + &flow("answers", up, "10 s", "{ kind = \"request\", response = \"20 kB\", requests = 20 }");
     let summary = satellite("", &format!("{OVER_TCP}{flows}"));
     let slowest = metric(&summary.flows[1], "response_time_max_s");
-    assert!(slowest < 1.5, "{slowest} s");
+    assert!(slowest < 2.0, "{slowest} s");
     assert!(metric(&summary.flows[0], "goodput_bps") > 40e6);
 }
 
@@ -150,7 +151,9 @@ fn an_outage_loses_nothing() {
 /// One that is longer than the idle timeout ends all connections, which is counted, and a later one is carried again.
 #[test]
 fn an_outage_beyond_the_idle_timeout_resets() {
-    for pep in [HOP, OVER_TCP] {
+    // Over TCP, SYNs were lost in the outage: the window begins with one segment (RFC 5681 section 3.1; Linux from the second loss on).
+    // With an outage of 23 s, in which none is lost, the transfer takes 0.5 s.
+    for (pep, most) in [(HOP, 3.0), (OVER_TCP, 7.0)] {
         let outage = "outages = [{ start = \"6 s\", duration = \"20 s\" }]";
         let flows = flow("before", DOWN, "5 s", "{ kind = \"bulk\", size = \"10 MB\" }")
             + &flow("after", DOWN, "45 s", "{ kind = \"bulk\", size = \"1 MB\" }");
@@ -159,7 +162,7 @@ fn an_outage_beyond_the_idle_timeout_resets() {
         assert!(summary.flows[0].metrics.get("completion_time_s").is_none());
         assert!(of_pep(&summary, "lost_acknowledged_bytes") > 1e6);
         let took = metric(&summary.flows[1], "completion_time_s");
-        assert!(took < 3.0, "{took} s");
+        assert!(took < most, "{took} s with {pep}");
     }
 }
 

@@ -135,6 +135,9 @@ impl Connection {
                 self.window_ack = ack;
             }
             self.sender.allow_burst();
+            if self.receiver.adapts() {
+                self.receiver.note_times(self.sender.rtt.rto(), None);
+            }
             self.receiver.on_data(now, seq, seq + payload, false, &mut self.stats);
             return Expected::Data;
         }
