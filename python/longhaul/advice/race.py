@@ -20,7 +20,7 @@ from ..document import Document
 from ..stats import t_quantile
 from ..sweep import PlannedRun, Point, make_engine
 from ..sweep.engine import Engine, Task
-from .qoe import Experience, experiences
+from .qoe import Experience, experiences, gain
 from .remedy import Remedy
 
 #: What differs by less than this share is the same to people.
@@ -75,18 +75,7 @@ def _gain(qoe: Mapping[str, Experience], base: Mapping[str, Experience], groups:
     shared = [name for name in groups if name in qoe and name in base]
     if not shared:
         return 0.0
-    return math.fsum(_step(qoe[name], base[name]) for name in shared) / len(shared)
-
-
-def _step(qoe: Experience, base: Experience) -> float:
-    """The gain of one group; where one of both has fewer kinds of numbers, only those that both have count."""
-    if qoe.values.keys() == base.values.keys():
-        return qoe.score - base.score
-    names = qoe.values.keys() & base.values.keys()
-    if not names:
-        return 0.0
-    cut = [Experience(one.group, one.kind, {n: one.values[n] for n in names}) for one in (qoe, base)]
-    return cut[0].score - cut[1].score
+    return math.fsum(gain(qoe[name], base[name]) for name in shared) / len(shared)
 
 
 class Race:

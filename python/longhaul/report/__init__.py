@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import jinja2
 
 from .. import tables, usage
-from ..explain import content_of, explain, explain_groups, limit_names, limit_title
+from ..explain import accounting, content_of, group_texts, limit_names, limit_title
 from ..outputs import write
 from ..results import Result
 from ..sweep.result import SweepResult
@@ -54,8 +54,8 @@ def write_run_report(result: Result, path: Path, progress: Progress | None = Non
         "selection": tables.is_selection(result),
         "predictions": tables.predictions(result),
         "limits_note": _LIMITS_NOTE if any(usage.full(flow) for flow in flows) else "",
-        "limits": [_limit_row(flow, result.summary, scenario) for flow in flows],
-        "groups_explained": explain_groups(result.summary["flows"], result.summary, scenario),
+        "limits": [_limit_row(flow, scenario) for flow in flows],
+        "groups_explained": group_texts(result.summary["flows"]),
         "legend": [_legend(name, flows, scenario) for name in limit_names(flows)],
         "warnings": [tables.warning_text(w) for w in result.warnings],
         "scenario": result.scenario if result.path else "",
@@ -195,7 +195,7 @@ def write_page(
     return write(path, html, force=force)
 
 
-def _limit_row(flow: dict[str, Any], summary: dict[str, Any], scenario: dict[str, Any]) -> dict[str, Any]:
+def _limit_row(flow: dict[str, Any], scenario: dict[str, Any]) -> dict[str, Any]:
     shares = [
         {
             **_legend(name, [flow], scenario),
@@ -209,7 +209,7 @@ def _limit_row(flow: dict[str, Any], summary: dict[str, Any], scenario: dict[str
         "name": flow["name"],
         "goodput": quantity(flow["metrics"].get("goodput_bps"), "bit/s"),
         "shares": shares,
-        "text": explain(flow, summary, (), scenario),
+        "text": accounting(flow),
     }
 
 
