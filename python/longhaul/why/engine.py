@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import core, toml
-from ..advice.qoe import Experience, experiences, gain
 from ..document import Document
 from ..errors import LonghaulError, RunCancelled
+from ..experience import Experience, experiences, gain
 from ..stats import t_quantile
 from ..sweep.processors import cores
 from .table import Intervention
@@ -54,16 +54,22 @@ class Lab:
         seconds: float,
         summary: dict[str, Any] | None = None,
         observer: Callable[[int, str], None] | None = None,
+        runs: int | None = None,
     ) -> None:
-        """`content` is the resolved scenario, `summary` that of its run if there is one, `seconds` the budget (wall-clock)."""
+        """`content` is the resolved scenario, `summary` that of its run if there is one.
+
+        The budget is `seconds` of wall-clock time, and `runs` if given.
+        """
         self.content, self.folder = content, folder
         self.first_seed = int(content["run"]["seed"])
         self.deadline = time.monotonic() + seconds
         self.made = 0
         self.seeds = 1
-        self._observer = observer
+        self._observer, self._runs = observer, runs
         #: The summary of the scenario as it is under another seed.
         self._second: dict[str, Any] | None = None
+        #: Whether there was a run under another seed to compare.
+        self.tested_chance = False
         self._trials: dict[tuple[str, ...], Trial] = {}
         base = self.trial(())
         if summary is not None:
@@ -75,7 +81,7 @@ class Lab:
 
     @property
     def spent(self) -> bool:
-        """Whether the budget is used up."""
+        """Whether the time is over."""
         return time.monotonic() >= self.deadline
 
     def trial(self, without: Without) -> Trial:
@@ -93,6 +99,7 @@ class Lab:
         """Whether another seed makes another result: then every effect is that over several seeds."""
         base = self.trial(())
         self.run([((), 1)])
+        self.tested_chance = self._second is not None
         if self._second is not None and _measured(base.summary) != _measured(self._second):
             self.seeds = 3
             self.run([((), 2)])
@@ -104,10 +111,14 @@ class Lab:
             trial = self.trial(without)
             if seed not in trial.qoe and not trial.failure:
                 missing[tuple(sorted(one.key for one in without)), seed] = without, seed
-        if not missing:
+        chosen = list(missing.values())
+        if self._runs is not None and not always:
+            # Cut before they begin, so that the same are made on every machine.
+            chosen = chosen[: max(0, self._runs - self.made)]
+        if not chosen:
             return
         with ThreadPoolExecutor(cores(), thread_name_prefix="why") as pool:
-            list(pool.map(lambda one: self._run(one[0], one[1], always), missing.values()))
+            list(pool.map(lambda one: self._run(one[0], one[1], always), chosen))
 
     def _run(self, without: Without, seed: int, always: bool) -> None:
         if self.spent and not always:

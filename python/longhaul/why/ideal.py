@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ..advice.qoe import LARGER, Experience
+from ..experience import LARGER, Experience
 from ..units import read_quantity
 from .case import Case, rate_of
 

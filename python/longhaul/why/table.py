@@ -282,7 +282,9 @@ def _starts(case: Case) -> Iterator[Intervention]:
     rtt = f"a round trip of {quantity(case.rtt, 's')}"
     table = settings.get("slow_start") or {}
     in_start = case.share("slow_start") >= _SOME
-    if kind in (*ASKING, "on_off", "keystrokes", "cbr", "messages", "video") and settings.get("restart_after_idle"):
+    anew = kind == "web" and not section["app"].get("persistent", False)
+    pausing = kind in (*ASKING, "on_off", "keystrokes", "cbr", "messages", "video") and not anew
+    if pausing and settings.get("restart_after_idle"):
         yield Intervention(
             f"idle {name}", "pauses", f"a window that begins anew after each pause, with {settings.get('initial_window')} (restart_after_idle)",
             _set(case, {"restart_after_idle": False}),
@@ -297,7 +299,7 @@ def _starts(case: Case) -> Iterator[Intervention]:
         window = settings.get("initial_window")
         yield Intervention(
             f"slow start {name}", "slow start", words if limited else f"{words} {rtt} (initial window {window})",
-            _set(case, {"initial_window": packets, "initial_ssthresh": packets, **({} if case.is_quic else {"pacing": {"kind": "window"}})}),
+            _set(case, {"initial_window": packets, "initial_ssthresh": packets, **_paced(case)}),
         )  # fmt: skip
     if case.share("handshake") >= _SOME or kind == "web":
         if case.is_quic:
@@ -309,10 +311,12 @@ def _starts(case: Case) -> Iterator[Intervention]:
             yield Intervention(
                 f"handshake {name}", "slow start", f"the handshake, {rtt}", _set(case, {"established": True})
             )
-    if kind == "web" and not section["app"].get("persistent", False):
+    if anew:
 
         def share(content: dict[str, Any]) -> None:
-            section_of(content, name)["app"]["persistent"] = True
+            shared = section_of(content, name)
+            shared["app"]["persistent"] = True
+            shared["quic" if "quic" in shared and case.is_quic else "tcp"]["restart_after_idle"] = False
 
         yield Intervention(
             f"persistent {name}",
@@ -320,6 +324,17 @@ def _starts(case: Case) -> Iterator[Intervention]:
             "a connection for each object, with a handshake and a window that begins anew",
             share,
         )
+
+
+def _paced(case: Case) -> dict[str, Any]:
+    """Pacing for a first flight that the queue of the slowest link has no room for; else it would be a change of its own."""
+    link = case.slowest
+    if case.is_quic or link is None:
+        return {}
+    queue = setting(case.content, str(link["name"]), "queue") or {}
+    read = read_quantity(queue.get("limit"))
+    room = read[0] * (1 if read[1] == "bytes" else case.mss) if read and queue.get("kind") == "droptail" else 0.0
+    return {} if room > case.window else {"pacing": {"kind": "window"}}
 
 
 def _first_reduction(case: Case) -> float | None:

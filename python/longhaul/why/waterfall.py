@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..units import significant
 from .case import Case
 from .engine import Effect, Lab, Without
 from .ideal import Ideal, ideal_of
@@ -46,6 +47,16 @@ class Tried:
     cause: str
     effect: Effect
 
+    @property
+    def is_cause(self) -> bool:
+        """Whether the effect is worth a word, and not one that chance explains."""
+        return not _is_none(self.effect)
+
+    @property
+    def text(self) -> str:
+        """What it is, and the factor without it."""
+        return f"{self.clause}: without it × {significant(self.effect.factor, 3)}"
+
 
 @dataclass
 class Waterfall:
@@ -66,6 +77,11 @@ class Waterfall:
     without_effect: list[Tried] = field(default_factory=list)
     #: What was not run: the budget ended, or the scenario cannot be without it.
     untested: list[str] = field(default_factory=list)
+
+    #: The largest effect that each thing had alone, before or after others were taken away.
+    effects: list[Tried] = field(default_factory=list)
+    #: Names and clauses of causes that the budget had no run for.
+    not_run: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def causes(self) -> list[Intervention]:
@@ -106,11 +122,13 @@ class _Search:
         self.made.unit = self.qoe.unit(self.first)
         self.taken: Without = ()
         self.tried: dict[str, Tried] = {}
+        self.largest: dict[str, Tried] = {}
         for stage in (ORDINARY, CONTROL):
             while not self._at_ideal() and len(self.made.steps) < _STEPS and self._step(stage):
                 pass
         self._path()
         named = {cause.key for cause in self.made.causes}
+        self.made.effects = list(self.largest.values())
         self.made.without_effect = [one for key, one in self.tried.items() if key not in named and _is_none(one.effect)]
 
     @property
@@ -149,9 +167,13 @@ class _Search:
             if effect is None:
                 why = self.lab.trial((*self.taken, one)).failure
                 self.made.untested.append(f"{one.clause}{f' ({why})' if why else ''}")
+                if not why:
+                    self.made.not_run.append((one.cause, one.clause))
                 continue
             effects[one.key] = effect
             self.tried.setdefault(one.key, Tried(one.clause, one.cause, effect))
+            if one.key not in self.largest or effect.factor > self.largest[one.key].effect.factor:
+                self.largest[one.key] = Tried(one.clause, one.cause, effect)
         return effects
 
     def _is_open(self, effect: Effect) -> bool:

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .. import qoe
-from ..units import quantity, read_quantity
+from . import qoe
+from .units import quantity, read_quantity
 
 #: A group in which nothing was completed counts as if the first completion came after so many times the measured time.
 _NEVER = 2.0
