@@ -14,7 +14,7 @@ from typing import Any
 
 from . import core, usage
 from .document import Document, read
-from .errors import ResultError
+from .errors import LonghaulError, ResultError
 from .results import Result, load_run
 from .units import counted, quantity
 from .usage import NAMES
@@ -80,10 +80,16 @@ class Explained:
         return self.explanation is not None
 
     @property
+    def others(self) -> list[GroupText]:
+        """The accounting of groups for which no cause was tested."""
+        tested = {one.group for one in self.explanation.groups} if self.explanation else set()
+        return group_texts([flow for flow in self.flows if flow["group"] not in tested])
+
+    @property
     def text(self) -> str:
         """A paragraph for each group."""
         if self.explanation is not None:
-            return self.explanation.text
+            return "\n".join([self.explanation.text, *(f"{one.name}: {one.text}" for one in self.others)])
         return "\n".join(
             [f"Causes were not tested: {self.reason}.", *(f"{one.name}: {one.text}" for one in group_texts(self.flows))]
         )
@@ -124,9 +130,13 @@ def explain_result(
     if reason := _untestable(result, seconds):
         return Explained(result.name, flows, reason=reason)
     document = Document(result.scenario, f"the scenario of {result.name}")
-    # A run of another build is no base for runs of this one.
-    same = core.resolve(document)[1] == result.run_id
-    summary = result.summary if same else core.run(document, tables=False)
+    try:
+        # A run of another build is no base for runs of this one.
+        same = core.resolve(document)[1] == result.run_id
+        summary = result.summary if same else core.run(document, tables=False)
+    except LonghaulError as error:
+        # A trace that is gone, a congestion control in Python that is not registered here.
+        return Explained(result.name, flows, reason=f"its scenario cannot be run again ({str(error).splitlines()[0]})")
     return _explained(document, (), summary, seconds, chosen, observer)
 
 

@@ -275,16 +275,23 @@ class Result:
         return f"<b>{escape(self.name)}</b>, seed {self.summary['seed']}<table>{numbers}</table>{text}"
 
     def report(
-        self, path: str | Path, progress: Callable[[int, int], None] | None = None, *, force: bool = False
+        self,
+        path: str | Path,
+        progress: Callable[[int, int], None] | None = None,
+        *,
+        force: bool = False,
+        explain_s: float = 0.0,
     ) -> Path:
         """Writes the report, one HTML file that needs nothing else, and returns its path.
+
+        With `explain_s` it begins with what limits the flows, tested for at most so many seconds of wall-clock time.
 
         `progress(done, total)` is called before each figure and at the end. `report.html` in the result's directory is not replaced,
         but by `force`, where it was changed: `OutputError`.
         """
         from . import report
 
-        return report.write_run_report(self, Path(path), progress, force=force)
+        return report.write_run_report(self, Path(path), progress, force=force, explain_s=explain_s)
 
     def __repr__(self) -> str:
         where = f" in {self.path}" if self.path else ""

@@ -77,8 +77,8 @@ def print_causes(console: Console, found: Explained) -> None:
             for row in rows(one):
                 table.add_row(*map(escape, row))
             console.print(table)
-    if explanation.untested:
-        console.print(f"Not tested: {escape(', '.join(explanation.untested))}", highlight=False, soft_wrap=True)
+    for other in found.others:
+        console.print(f"{escape(other.name)}: {escape(other.text)}", highlight=False, soft_wrap=True)
     seeds = (
         f", {explanation.seeds} seeds with 95 % intervals where randomness plays a part"
         if explanation.seeds > 1
