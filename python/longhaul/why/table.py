@@ -74,8 +74,8 @@ class Intervention:
 def interventions(case: Case) -> list[Intervention]:
     """Those that can have an effect on a group; of equal effects the first is named."""
     makers = (
-        _timers, _windows, _own_pace, _small, _returns, _proxies, _wire, _own_losses, _overshoot, _queues, _script, _starts, _repairs,
-        _others, _crowd, _control,
+        _timers, _windows, _own_pace, _returns, _proxies, _wire, _own_losses, _overshoot, _queues, _script, _others, _small,
+        _starts, _repairs, _crowd, _control,
     )  # fmt: skip
     return [one for maker in (*makers, _path) for one in maker(case)]
 
@@ -720,7 +720,7 @@ def _control(case: Case) -> Iterator[Intervention]:
     if control in (None, "fixed") or not math.isfinite(case.fair_share):
         return
     kinds = {"sttp": "tokens of STTP's bucket", "sttp_practical": "tokens of STTP's bucket"}
-    words = kinds.get(str(control), f"its congestion control ({control}) alone")
+    words = kinds.get(str(control), f"its congestion control ({control}) itself")
     exact = {"congestion": {"kind": "fixed", "window": f"{math.ceil(1.05 * case.window)} B"}}
     yield Intervention(
         f"control {case.group}",

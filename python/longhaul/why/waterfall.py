@@ -195,10 +195,9 @@ class _Search:
         known = [one for one in candidates if one.key in effects and not _is_none(effects[one.key])]
         known = [one for one in known if effects[one.key].seeds >= self.lab.seeds] or known
         if known:
-            best = max(math.log(effects[one.key].factor) for one in known)
-            chosen: tuple[Intervention, ...] = (
-                next(one for one in known if math.log(effects[one.key].factor) >= _TIE * best),
-            )
+            gains = {one.key: self._gain(effects[one.key]) for one in known}
+            best = max(gains.values())
+            chosen: tuple[Intervention, ...] = (next(one for one in known if gains[one.key] >= _TIE * best),)
         else:
             chosen = self._together(
                 [one for one in candidates if one.key in effects and effects[one.key].factor > 0.98]
@@ -206,6 +205,11 @@ class _Search:
         if not chosen:
             return False
         return self._take(chosen)
+
+    def _gain(self, effect: Effect) -> float:
+        """The logarithm of a factor, as far as the ideal: what is beyond that was the share of others."""
+        gain = math.log(effect.factor)
+        return min(gain, max(math.log(WORTH), self.made.ideal.gap(self.value))) if self.made.ideal else gain
 
     def _take(self, chosen: tuple[Intervention, ...]) -> bool:
         before, after = self.taken, (*self.taken, *chosen)
