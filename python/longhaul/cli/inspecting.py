@@ -96,7 +96,7 @@ def explain(
         return
     console = options.output()
     tables.print_causes(console, found)
-    if each or not found.tested:
+    if each:
         shown = found.flows[:limit]
         for flow in shown:
             console.print(
