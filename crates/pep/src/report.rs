@@ -2,12 +2,14 @@
 
 use crate::flow::Ledger;
 use crate::node::Node;
+use crate::passage::Passage;
 use crate::table::{BUCKETS, Histogram, STATES, State, Totals};
 use longhaul_hop::PeerId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
 
 /// Numbers of a node.
 #[derive(Debug, Serialize)]
@@ -22,6 +24,13 @@ pub(crate) struct Status {
     draining: bool,
     starved: bool,
     no_tunnel: bool,
+    /// What is taken in does not arrive, for these causes.
+    astray: bool,
+    causes: Vec<String>,
+    /// One connection is taken in, to see whether it arrives.
+    trial: bool,
+    /// Rules, routes and tables that others had removed and that were put back.
+    repaired: u64,
     flows: usize,
     states: BTreeMap<String, u64>,
     accepted: u64,
@@ -159,6 +168,10 @@ pub(crate) fn status(node: &Node) -> Status {
         draining: shut.draining,
         starved: shut.starved,
         no_tunnel: shut.no_tunnel,
+        astray: shut.passage == Passage::Shut,
+        causes: node.findings.causes().clone(),
+        trial: shut.passage == Passage::Trial,
+        repaired: node.findings.repaired.load(Ordering::Relaxed),
         flows: node.shared.table.len(),
         at_risk: totals.up.held
             + totals.down.held
@@ -251,6 +264,12 @@ pub(crate) fn metrics(node: &Node) -> String {
         "",
         &one(u64::from(status.passing)),
     );
+    let astray = "1 while what is taken in does not arrive, so that new connections pass untouched.";
+    gauge(&mut text, "astray", astray, "", &one(u64::from(status.astray)));
+    let times = node.findings.shut.load(Ordering::Relaxed);
+    counter(&mut text, "astray_total", "Times that what was taken in did not arrive.", "", &one(times));
+    let repaired = "Rules, routes and tables that others had removed and that were put back.";
+    counter(&mut text, "repaired_total", repaired, "", &one(status.repaired));
     gauge(
         &mut text,
         "at_risk_bytes",

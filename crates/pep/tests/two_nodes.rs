@@ -95,7 +95,7 @@ fn resets_and_refusals_cross_the_tunnel() {
     reset(served);
     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     // Refused, and at an address of the hub itself.
-    for (host, port) in [(SERVER, 9), ("10.83.0.2", 80)] {
+    for (host, port) in [(SERVER, 9), ("10.82.0.1", 80)] {
         let error = two.bed.within("c", || {
             TcpStream::connect(address(host, port)).and_then(|mut stream| stream.read(&mut [0])).unwrap_err()
         });
