@@ -89,7 +89,22 @@ fn way_in(intercept: &Intercept, status: Option<&serde_json::Value>) -> Vec<Find
         };
         finding(kind.name(), problem, good)
     };
-    Kind::ALL.iter().map(one).collect()
+    Kind::ALL.iter().map(one).chain([repairs(status)]).collect()
+}
+
+/// What the daemon has put back since its start.
+fn repairs(status: &serde_json::Value) -> Finding {
+    let names = status["repairs"].as_array().into_iter().flatten().filter_map(|name| name.as_str());
+    let names = names.collect::<Vec<_>>().join(", ");
+    let problem = (!names.is_empty()).then(|| {
+        let text = format!(
+            "another program removes what the node needs; put back {} times: {names} (network managers and scripts do that to \
+             rules and routes that they do not know, and `nft flush ruleset` to tables)",
+            status["repaired"]
+        );
+        (Verdict::Poor, text)
+    });
+    finding("repairs", problem, "nothing had to be put back")
 }
 
 /// At a terminal, ordinary servers are routed towards the hub: else all connections are left alone.

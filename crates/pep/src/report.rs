@@ -31,6 +31,7 @@ pub(crate) struct Status {
     trial: bool,
     /// Rules, routes and tables that others had removed and that were put back.
     repaired: u64,
+    repairs: Vec<String>,
     flows: usize,
     states: BTreeMap<String, u64>,
     accepted: u64,
@@ -113,7 +114,7 @@ pub(crate) fn peers(node: &Node) -> Vec<(PeerId, PeerStatus)> {
         node.config(|config| config.hop.as_ref().map_or((None, 0), |hop| (hop.most_rate, hop.mtu)));
     let peer = |(info, stats): &(crate::tunnel::PeerInfo, longhaul_hop::PeerStats)| PeerStatus {
         name: name(info),
-        address: info.address.to_string(),
+        address: stats.address.unwrap_or(info.address).to_string(),
         flows: stats.flows,
         rtt_ms: ms(stats.rtt),
         base_rtt_ms: ms(stats.base_rtt),
@@ -172,6 +173,7 @@ pub(crate) fn status(node: &Node) -> Status {
         causes: node.findings.causes().clone(),
         trial: shut.passage == Passage::Trial,
         repaired: node.findings.repaired.load(Ordering::Relaxed),
+        repairs: node.findings.repairs().iter().cloned().collect(),
         flows: node.shared.table.len(),
         at_risk: totals.up.held
             + totals.down.held

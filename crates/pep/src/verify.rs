@@ -6,7 +6,7 @@ use crate::helper::Interception;
 use crate::node::Node;
 use crate::passage::{Judge, Look, Passage};
 use crate::{Error, plan};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -19,13 +19,18 @@ const PERIOD: Duration = Duration::from_millis(500);
 pub(crate) struct Findings {
     /// Times that the gate was shut because what is taken in does not arrive.
     pub shut: AtomicU64,
-    /// Things that were put back.
+    /// Things that were put back, and their names.
     pub repaired: AtomicU64,
+    repairs: Mutex<BTreeSet<String>>,
     /// Why the gate is shut now.
     causes: Mutex<Vec<String>>,
 }
 
 impl Findings {
+    pub fn repairs(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.repairs.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
     pub fn causes(&self) -> MutexGuard<'_, Vec<String>> {
         self.causes.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
@@ -33,8 +38,7 @@ impl Findings {
 
 /// Takes the first look, and goes on in a thread of its own.
 pub(crate) fn start(node: &Arc<Node>) -> Result<(), Error> {
-    let mut watch =
-        Watch { judge: Judge::new(), begin: Instant::now(), reported: HashSet::new(), named: String::new() };
+    let mut watch = Watch { judge: Judge::new(), begin: Instant::now(), named: String::new() };
     watch.step(node);
     let node = node.clone();
     let go_on = move || {
@@ -50,8 +54,6 @@ pub(crate) fn start(node: &Arc<Node>) -> Result<(), Error> {
 struct Watch {
     judge: Judge,
     begin: Instant,
-    /// What was put back, each reported once.
-    reported: HashSet<String>,
     /// Causes that were reported while the gate is shut.
     named: String,
 }
@@ -90,7 +92,7 @@ impl Watch {
             self.judge.repaired();
         }
         for what in repaired {
-            if self.reported.insert(what.clone()) {
+            if node.findings.repairs().insert(what.clone()) {
                 tracing::warn!(
                     "{what} was gone and is back; another program removes it, see `longhaul-pep doctor`"
                 );

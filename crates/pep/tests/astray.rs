@@ -83,6 +83,8 @@ fn rules_routes_and_tables_that_others_remove_are_put_back() {
         let found = finding(&doctor(&bed, &daemon), what);
         assert!(found.starts_with("good"), "{what}: {found}");
     }
+    let found = finding(&doctor(&bed, &daemon), "repairs");
+    assert!(found.starts_with("poor") && found.contains("the local route of IPv4"), "{found}");
     daemon.stop();
     assert_eq!(
         text(&bed.at("p", "nft list ruleset; ip rule | grep -v 3276; ip route show table 7713").stdout),
