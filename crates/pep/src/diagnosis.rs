@@ -316,7 +316,7 @@ fn misrouted(intercept: &Intercept, facts: &Facts, family: &Family, add: &mut im
         );
     }
     let before = family.rules.lines().take_while(|line| *line != ours);
-    let in_front: Vec<&str> = before.filter(|line| is_foreign(line)).map(str::trim).collect();
+    let in_front: Vec<&str> = before.filter(is_foreign).map(str::trim).collect();
     let at =
         if family.astray.is_empty() { String::new() } else { format!(" at {}", family.astray.join(", ")) };
     if let Some(rule) = in_front.first() {
@@ -462,7 +462,8 @@ mod tests {
 
     #[test]
     fn each_cause_is_named() {
-        let cases: [(Kind, &str, fn(&mut Facts)); 7] = [
+        type Case = (Kind, &'static str, fn(&mut Facts));
+        let cases: [Case; 7] = [
             (Kind::Table, "nft flush ruleset", |facts| facts.table = false),
             (Kind::Rule, "the routing rule of IPv4 is gone", |facts| {
                 facts.families[0].lost = true;
