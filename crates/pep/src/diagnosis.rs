@@ -31,7 +31,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// All, each with what `doctor` has to say if nothing is wrong.
+    /// All, each with what `doctor` reports if nothing is wrong.
     pub const ALL: [(Kind, &str); 7] = [
         (Kind::Table, "it is there"),
         (Kind::Rule, "they are there"),
@@ -78,7 +78,7 @@ pub(crate) struct Family {
     pub astray: Vec<String>,
 }
 
-/// What is known of this machine.
+/// Facts of this machine.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     pub table: bool,
@@ -299,7 +299,7 @@ fn misrouted(intercept: &Intercept, facts: &Facts, family: &Family, add: &mut im
     }
     let Some(ours) = ours else {
         let text = format!(
-            "the routing rule of {name} is gone (`ip rule`): network managers and scripts remove rules that they do not know"
+            "the routing rule of {name} is gone (`ip rule`): network managers and scripts remove rules that are not theirs"
         );
         return add(Kind::Rule, text);
     };

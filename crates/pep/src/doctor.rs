@@ -99,7 +99,7 @@ fn repairs(status: &serde_json::Value) -> Finding {
     let problem = (!names.is_empty()).then(|| {
         let text = format!(
             "another program removes what the node needs; put back {} times: {names} (network managers and scripts do that to \
-             rules and routes that they do not know, and `nft flush ruleset` to tables)",
+             rules and routes that are not theirs, and `nft flush ruleset` to tables)",
             status["repaired"]
         );
         (Verdict::Poor, text)

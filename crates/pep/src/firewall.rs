@@ -72,7 +72,7 @@ fn ufw(mark: &str) -> String {
     text + "ufw reload\n"
 }
 
-/// firewalld's rules cannot ask for a mark. But what comes to this machine and is addressed to another was intercepted: TCP to any address that is
+/// firewalld's rules match no mark. But what comes to this machine and is addressed to another was intercepted: TCP to any address that is
 /// none of its own.
 fn firewalld(interfaces: &[String]) -> String {
     let mut text = String::from(

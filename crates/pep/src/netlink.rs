@@ -133,7 +133,7 @@ pub(crate) fn own_networks() -> Vec<(String, IpAddr, Prefix)> {
     .collect()
 }
 
-/// True for an address that only one link knows.
+/// True for an address of one link.
 pub(crate) fn is_of_link(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => address.is_link_local(),

@@ -188,7 +188,7 @@ pub fn rules(intercept: &Intercept) -> [String; 3] {
 }
 
 /// Arguments of `ip` that install [`rules`] and their route. Both have the protocol that network managers leave alone: systemd-networkd removes
-/// every other rule that it does not know (systemd/systemd#19106).
+/// every other rule that is not its own (systemd/systemd#19106).
 pub fn routes(intercept: &Intercept, family: &str) -> Vec<String> {
     let all = if family == "-4" { "0.0.0.0/0" } else { "::/0" };
     let mut commands =

@@ -47,7 +47,7 @@ pub(crate) fn way(config: &Config) -> Vec<Finding> {
     vec![size, udp(hub, answer)]
 }
 
-/// Whether full packets arrive at the hub. A link that drops larger ones without a report (a black hole, RFC 8899) is known to no kernel.
+/// Whether full packets arrive at the hub. A link that drops larger ones without a report (a black hole, RFC 8899) is in no kernel's records.
 fn whole_path(hub: SocketAddr, full: usize, headers: usize, patience: Duration) -> Finding {
     let arrives = |len| ask(hub, len, patience).0 == Answer::Quic;
     let problem = (full > LEAST && !arrives(full)).then(|| {

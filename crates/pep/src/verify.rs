@@ -133,7 +133,7 @@ fn in_words(causes: &[Cause], whole: bool) -> String {
     causes.iter().map(|cause| cause.text.as_str()).collect::<Vec<_>>().join("; ")
 }
 
-/// Asks the helper, if there is one: what it cannot answer is in the log.
+/// Gives the helper a task, if there is one: what fails is in the log.
 fn helped<T>(node: &Node, task: impl FnOnce(&Interception) -> Result<T, Error>) -> Option<T> {
     let interception = node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     match task(interception.as_ref()?) {

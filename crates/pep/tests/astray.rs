@@ -335,7 +335,7 @@ fn two_daemons_have_tables_of_their_own_or_the_second_is_refused() {
     timed(&bed, SERVER);
     assert_eq!(accepted(&first), 3);
     assert_eq!(first.status()["repaired"], 0, "nothing of it was removed");
-    // A table that somebody replaces is put back before the gate is changed.
+    // A table that another program removes is put back before the gate is changed.
     at(&bed, "nft delete table inet longhaul_pep");
     assert!(first.command(&["bypass", "on"]).contains("pass untouched"));
     assert!(first.command(&["bypass", "off"]).contains("are accelerated"));
