@@ -1,5 +1,5 @@
-//! One daemon for each routing table of a network: a name among the kernel's abstract Unix sockets, which are those of the network namespace and
-//! end with the process that has them.
+//! One daemon for each routing table of a network: a name among the kernel's abstract Unix sockets, which are those of the
+//! network namespace and end with the process that has them.
 
 use crate::Error;
 use crate::config::Intercept;

@@ -1,5 +1,5 @@
-//! What on this machine keeps openings that the table takes in from the listener. One place for the daemon's log and for `doctor`: facts are gathered
-//! here, and [`causes`] draws the conclusions from them alone.
+//! What on this machine keeps openings that the table takes in from the listener. One place for the daemon's log and for
+//! `doctor`: facts are gathered here, and [`causes`] draws the conclusions from them alone.
 
 use crate::config::Intercept;
 use crate::netlink::{self, Packet, Way};
@@ -234,9 +234,9 @@ pub(crate) fn causes(intercept: &Intercept, facts: &Facts) -> Vec<Cause> {
     all
 }
 
-/// Another program that uses the node's mark or routing table, from `ip rule` and `ip route show table`. A rule that only leads marked packets to
-/// this machine has no other effect: a killed daemon with another table has left it. `holder` is the daemon that has a table, `marks` are those that
-/// the node's packets have.
+/// Another program that uses the node's mark or routing table, from `ip rule` and `ip route show table`. A rule that only leads
+/// marked packets to this machine has no other effect: a killed daemon with another table has left it. `holder` is the daemon
+/// that has a table, `marks` are those that the node's packets have.
 pub(crate) fn conflict(
     intercept: &Intercept,
     marks: &[u32],
@@ -354,7 +354,8 @@ struct Dropper {
     whole: bool,
 }
 
-/// Chains at the hooks that intercepted packets pass, but the node's own, which drop or reject something and accept nothing by the node's mark.
+/// Chains at the hooks that intercepted packets pass, but the node's own, which drop or reject something and accept nothing by
+/// the node's mark.
 fn droppers(ruleset: &Value, own: &str, mark: u32) -> Vec<Dropper> {
     let items = || ruleset["nftables"].as_array().into_iter().flatten();
     let rules = |chain: &Value| -> Vec<&Value> {

@@ -1,5 +1,6 @@
-//! Rules for the firewall of the machine: intercepted packets come to its INPUT chain, addressed to the servers, and by default most firewalls drop
-//! them there. Each recipe lets in what bears the node's mark, which only the node's own table sets, and survives the firewall's reload.
+//! Rules for the firewall of the machine: intercepted packets come to its INPUT chain, addressed to the servers, and by default
+//! most firewalls drop them there. Each recipe lets in what bears the node's mark, which only the node's own table sets, and
+//! survives the firewall's reload.
 
 use crate::config::Intercept;
 use std::fmt::Display;
@@ -88,9 +89,11 @@ fn firewalld(interfaces: &[String]) -> String {
              done\n"
         );
     }
+    let usual = "firewall-cmd --get-default-zone";
+    let zone = |name| format!("$(firewall-cmd --get-zone-of-interface={name} 2>/dev/null || {usual})");
     let zones: Vec<String> = match interfaces {
-        [] => vec!["$(firewall-cmd --get-default-zone)".into()],
-        named => named.iter().map(|name| format!("$(firewall-cmd --get-zone-of-interface={name} 2>/dev/null || firewall-cmd --get-default-zone)")).collect(),
+        [] => vec![format!("$({usual})")],
+        named => named.iter().map(zone).collect(),
     };
     for zone in zones {
         for family in [4, 6] {

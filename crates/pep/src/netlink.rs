@@ -31,7 +31,8 @@ const IN_INTERFACE: u16 = 3;
 const OUT_INTERFACE: u16 = 4;
 const MARK: u16 = 16;
 const PROTOCOL: u16 = 27;
-/// Of `nf_tables.h`: the subsystem (in the upper byte), `NFT_MSG_GETGEN`, `NFT_MSG_GETOBJ`, `NFT_OBJECT_COUNTER`, `NFPROTO_INET`, and attributes.
+/// Of `nf_tables.h`: the subsystem (in the upper byte), `NFT_MSG_GETGEN`, `NFT_MSG_GETOBJ`, `NFT_OBJECT_COUNTER`, `NFPROTO_INET`,
+/// and attributes.
 const NFTABLES: u16 = 10 << 8;
 const GET_GENERATION: u16 = NFTABLES | 16;
 const GET_OBJECT: u16 = NFTABLES | 19;

@@ -1,9 +1,10 @@
-//! Whether openings that the table takes in are answered, and what follows: decided from counters and looks at the kernel's routing, without a
-//! clock and without sockets ([`crate::verify`] has both).
+//! Whether openings that the table takes in are answered, and what follows: decided from counters and looks at the kernel's
+//! routing, without a clock and without sockets ([`crate::verify`] has both).
 //!
-//! A look that finds the way broken shuts the gate at once, and one that finds it whole opens it again. A way can be whole as far as the node sees
-//! and still lose openings (a firewall). Then openings are taken in and none is answered: the gate shuts, and after a pause, or when another program has
-//! changed the rules of nftables, one opening is taken on trial. Its client repeats it a second later if it is lost, and passes untouched then.
+//! A look that finds the way broken shuts the gate at once, and one that finds it whole opens it again. A way can be whole as far
+//! as the node sees and still lose openings (a firewall). Then openings are taken in and none is answered: the gate shuts, and
+//! after a pause, or when another program has changed the rules of nftables, one opening is taken on trial. Its client repeats it
+//! a second later if it is lost, and passes untouched then.
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

@@ -7,8 +7,8 @@
 //! everything passes untouched.
 //!
 //! An opening that was taken in and not answered passes untouched when the client repeats it, a second later: the table keeps its
-//! addresses and ports from the one to the other ("asked"), and counts both. So whatever keeps openings from the listener costs a client a second,
-//! and the daemon sees it ([`crate::passage`]).
+//! addresses and ports from the one to the other ("asked"), and counts both. So whatever keeps openings from the listener costs a
+//! client a second, and the daemon sees it (`passage`).
 
 use crate::config::{Intercept, Limits};
 use crate::prefix::{Ports, Prefix};
@@ -124,8 +124,9 @@ pub fn install(begin: Gate, intercept: &Intercept, limits: &Limits, around: &Aro
     text + "}\n"
 }
 
-/// Chains that see what becomes of an opening: this machine's answer, or, at ports to confirm, that it has come to its socket. What refuses an
-/// unanswered one is no answer of a server (a firewall's reject): without it the client repeats the opening, which then passes.
+/// Chains that see what becomes of an opening: this machine's answer, or, at ports to confirm, that it has come to its socket.
+/// What refuses an unanswered one is no answer of a server (a firewall's reject): without it the client repeats the opening,
+/// which then passes.
 fn answers(confirm: u32) -> String {
     let mut text = format!(
         "\tchain arrivals {{\n\
@@ -173,10 +174,11 @@ pub fn remove(intercept: &Intercept) -> String {
     format!("delete table inet {}\n", name(intercept))
 }
 
-/// Routing rules that deliver marked packets to sockets of this machine, for a family (`-4` or `-6`), as `ip rule add` and `ip rule del`
-/// take them. With `src_valid_mark = 1`, and in firewalld's `IPv6_rpfilter`, the way back to a packet's sender is looked up by the packet's mark, and
-/// by the second rule it would be this machine (a martian). That lookup alone has loopback as its interface, so the first rule leads it on to the
-/// third; what this node itself sends by its mark again has the clients' bit too.
+/// Routing rules that deliver marked packets to sockets of this machine, of either family, as `ip rule add` and `ip rule
+/// del` take them. With `src_valid_mark = 1`, and in firewalld's `IPv6_rpfilter`, the way back to a packet's sender is
+/// looked up by the packet's mark, and by the second rule it would be this machine (a martian). That lookup alone has loopback as
+/// its interface, so the first rule leads it on to the third; what this node itself sends by its mark again has the clients' bit
+/// too.
 pub fn rules(intercept: &Intercept) -> [String; 3] {
     let Intercept { divert_mark: mark, client_mark: client, table, priority, .. } = intercept;
     let behind = priority + 2;
@@ -187,8 +189,8 @@ pub fn rules(intercept: &Intercept) -> [String; 3] {
     ]
 }
 
-/// Arguments of `ip` that install [`rules`] and their route. Both have the protocol that network managers leave alone: systemd-networkd removes
-/// every other rule that is not its own (systemd/systemd#19106).
+/// Arguments of `ip` that install [`rules`] and their route. Both have the protocol that network managers leave alone:
+/// systemd-networkd removes every other rule that is not its own (systemd/systemd#19106).
 pub fn routes(intercept: &Intercept, family: &str) -> Vec<String> {
     let all = if family == "-4" { "0.0.0.0/0" } else { "::/0" };
     let mut commands =
@@ -198,8 +200,8 @@ pub fn routes(intercept: &Intercept, family: &str) -> Vec<String> {
     commands
 }
 
-/// Arguments of `ip` that take [`routes`] back. The rule for the table is removed whatever its number is: an earlier configuration, or version, may
-/// have left it.
+/// Arguments of `ip` that take [`routes`] back. The rule for the table is removed whatever its number is: an earlier
+/// configuration, or version, may have left it.
 pub fn unroutes(intercept: &Intercept, family: &str) -> Vec<String> {
     let del = |rule: String| {
         let what =

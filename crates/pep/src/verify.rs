@@ -1,5 +1,5 @@
-//! Sees to it that what is taken in arrives: looks twice a second, puts back what others have removed, and shuts the gate where that does not help
-//! ([`crate::passage`] decides).
+//! Sees to it that what is taken in arrives: looks twice a second, puts back what others have removed, and shuts the gate where
+//! that does not help ([`crate::passage`] decides).
 
 use crate::diagnosis::{Cause, Kind};
 use crate::helper::Interception;

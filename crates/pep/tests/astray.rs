@@ -1,5 +1,5 @@
-//! What other programs do to the way of intercepted packets: the node puts back what it can, and steps aside where it cannot. No client notices more
-//! than a second. Needs root and Linux; ignored unless asked for.
+//! What other programs do to the way of intercepted packets: the node puts back what it can, and steps aside where it cannot. No
+//! client notices more than a second. Needs root and Linux; ignored unless asked for.
 
 mod bed;
 

@@ -1,5 +1,5 @@
-//! The recipes of `longhaul-pep plan --firewall`, with the real ufw and firewalld where they are installed, and with the chains of the others. Needs
-//! root and Linux; ignored unless asked for.
+//! The recipes of `longhaul-pep plan --firewall`, with the real ufw and firewalld where they are installed, and with the chains
+//! of the others. Needs root and Linux; ignored unless asked for.
 
 mod bed;
 
@@ -70,7 +70,8 @@ fn nftables() {
     steps_aside_and_then_works(&bed, &daemon, || at(&bed, rules), || at(&bed, &recipe(&daemon, "nftables")));
 }
 
-/// The chains that fw4 makes of OpenWrt's default configuration, where `input` is REJECT for unknown zones; and its include, where fw4 puts it.
+/// The chains that fw4 makes of OpenWrt's default configuration, where `input` is REJECT for unknown zones; and its include,
+/// where fw4 puts it.
 #[test]
 #[ignore = "sends real packets: root and `make test-all`"]
 fn fw4() {
