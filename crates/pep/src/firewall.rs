@@ -106,12 +106,15 @@ fn firewalld(interfaces: &[String]) -> String {
     text + "firewall-cmd --reload\n"
 }
 
-/// fw4 includes files of this folder at the beginning of its chain `input` (since 22.03).
+/// fw4 includes files of this folder in its chain `input`, before what counts openings (`syn_flood`) and the zones
+/// (openwrt/openwrt#9981, openwrt/firewall4#55). A sysupgrade keeps what its list names.
 fn fw4(accept: &str) -> String {
+    let folder = "/usr/share/nftables.d/chain-pre/input";
     format!(
-        "# taken back by deleting the file, and `fw4 reload`\n\
-         mkdir -p /usr/share/nftables.d/chain-pre/input\n\
-         echo '{accept} comment \"longhaul-pep\"' > /usr/share/nftables.d/chain-pre/input/longhaul-pep.nft\n\
+        "# taken back by deleting the file and its line in /etc/sysupgrade.conf, and `fw4 reload`\n\
+         mkdir -p {folder}\n\
+         echo '{accept} comment \"longhaul-pep\"' > {folder}/longhaul-pep.nft\n\
+         grep -q longhaul-pep.nft /etc/sysupgrade.conf || echo {folder}/longhaul-pep.nft >> /etc/sysupgrade.conf\n\
          fw4 reload\n"
     )
 }
