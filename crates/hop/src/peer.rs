@@ -651,6 +651,7 @@ impl Peer {
             acks: quinn.frame_tx.acks,
             flows: self.flows.len() as u32,
             overloads: core.controller.overloads(),
+            address: Some(self.connection.remote_address()),
         }
     }
 

@@ -294,6 +294,8 @@ pub struct PeerStats {
     pub flows: u32,
     /// Times that the rate was cut for overload.
     pub overloads: u64,
+    /// Where it is now, over QUIC: a peer may move (RFC 9000, section 9).
+    pub address: Option<SocketAddr>,
 }
 
 impl PeerStats {

@@ -111,6 +111,9 @@ pub struct Intercept {
     pub destinations: Vec<Prefix>,
     /// Servers to leave alone.
     pub except_destinations: Vec<Prefix>,
+    /// Take connections to directly connected networks too, and to servers that are routed by another interface than the hub's; at a
+    /// terminal these are left alone.
+    pub local: bool,
     /// Ports at which a client is answered after the server has answered, one round trip later: refusals are then true.
     pub confirm: Vec<Ports>,
     /// Connect to servers from the client's own address and port.
@@ -127,8 +130,10 @@ pub struct Intercept {
     pub client_mark: u32,
     /// Bit of the packet mark on openings at ports to confirm.
     pub confirm_mark: u32,
-    /// Number of the routing table and priority of the rule that delivers marked packets locally.
+    /// Number of the routing table that delivers marked packets locally.
     pub table: u32,
+    /// Number of the first of three routing rules for marked packets, which stand in front of ordinary ones; 1 to 32763.
+    pub priority: u32,
     /// Packets of intercepted clients bypass connection tracking on their side. If not, they are tracked in a zone of their own (with
     /// the number of `table`), for firewalls that admit what is tracked only. Either way NAT works on the servers' side.
     pub untracked: bool,
@@ -144,6 +149,7 @@ impl Default for Intercept {
             except_sources: vec![],
             destinations: vec![],
             except_destinations: vec![],
+            local: false,
             confirm: vec![],
             keep_source: true,
             port: 7713,
@@ -153,6 +159,7 @@ impl Default for Intercept {
             client_mark: 0x4_0000,
             confirm_mark: 0x8_0000,
             table: 7713,
+            priority: 1,
             untracked: true,
         }
     }

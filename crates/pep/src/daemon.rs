@@ -1,5 +1,6 @@
 //! `longhaul-pep run`: starts a node, keeps it in order each second, and stops it.
 
+use crate::claim::{self, Claim};
 use crate::config::{Carrier, Config, Intercept, Limits, Mode};
 use crate::confirm::Confirm;
 use crate::helper::Interception;
@@ -10,11 +11,14 @@ use crate::node::Node;
 use crate::state::{self, State};
 use crate::table::Entrance;
 use crate::tunnel::Tunnel;
-use crate::{Error, choice, confirm, control, descriptors, hub, load, metrics, reload, sandbox, start, sys};
+use crate::{
+    Error, choice, confirm, control, descriptors, hub, load, metrics, plan, reload, sandbox, start, sys,
+    system, verify,
+};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sd_notify::NotifyState;
 use socket2::{Domain, SockRef, Socket, Type};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -49,6 +53,7 @@ pub fn run(path: &Path) -> Result<(), Error> {
     check_legs(&config)?;
     let failed = |why| Error::system("start threads", why);
     // What needs more rights than the node has afterwards.
+    let claim = intercepted(&config).map(|(intercept, ..)| claim::claim(&intercept)).transpose()?;
     let helper = intercepted(&config).map(|_| Interception::start()).transpose()?;
     let (udp, lanes) = (start::socket(&config)?, start::lane_socket(&config)?);
     let confirming = config.intercept.as_ref().filter(|_| config.mode != Mode::Hub);
@@ -66,12 +71,14 @@ pub fn run(path: &Path) -> Result<(), Error> {
         .build()
         .map_err(failed)?;
     let hop = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?);
-    let privileged = Privileged { helper, udp, lanes, confirm, control };
+    let privileged = Privileged { claim, helper, udp, lanes, confirm, control };
     runtime.block_on(serve(config, path.to_path_buf(), privileged, hop.clone()))
 }
 
 /// What was opened before the node gave up its rights.
 struct Privileged {
+    /// Held until the rules are removed.
+    claim: Option<Claim>,
     helper: Option<Interception>,
     udp: Option<Socket>,
     /// Where a hub takes TCP connections of terminals.
@@ -86,7 +93,7 @@ async fn serve(
     privileged: Privileged,
     hop: Arc<Runtime>,
 ) -> Result<(), Error> {
-    let Privileged { helper, udp, lanes, confirm, control } = privileged;
+    let Privileged { claim: _held, helper, udp, lanes, confirm, control } = privileged;
     let mut listeners: Vec<(TcpListener, Entrance, Option<SocketAddr>)> = vec![];
     if let (Some(intercept), false) = (&config.intercept, config.mode == Mode::Hub) {
         listeners.extend(transparent(intercept)?.into_iter().map(|open| (open, Entrance::Intercepted, None)));
@@ -125,11 +132,13 @@ async fn serve(
             .spawn(drive)
             .map_err(|why| Error::system("start a thread", why))?;
     }
-    if let (Some((intercept, limits)), Some(helper)) = (node.config(intercepted), helper) {
+    if let (Some((intercept, limits, hubs)), Some(helper)) = (node.config(intercepted), helper) {
         // Held, so that the gate does not change between what is installed and who may change it.
         let shut = node.shut.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        helper.install(shut.gate(), &intercept, &limits)?;
+        helper.install(shut.gate(), (&intercept, &limits, &hubs))?;
         *node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(helper);
+        drop(shut);
+        verify::start(&node)?;
     }
     for index in [0, 1] {
         let node = node.clone();
@@ -201,14 +210,24 @@ fn carriers(
     Ok(())
 }
 
-/// What is to be installed. A hub takes nothing in, but finds what servers send to its clients' addresses.
-fn intercepted(config: &Config) -> Option<(Intercept, Limits)> {
+/// What is to be installed, and the hubs that servers must be behind. A hub takes nothing in, but finds what servers send to its clients'
+/// addresses.
+pub(crate) fn intercepted(config: &Config) -> Option<(Intercept, Limits, Vec<IpAddr>)> {
     let binds = config.terminal.iter().any(|terminal| !terminal.sources.is_empty());
     let intercept = match config.mode {
         Mode::Hub => binds.then(|| config.intercept.clone().unwrap_or_default()),
         _ => config.intercept.clone(),
     };
-    Some((intercept?, config.limits))
+    let hub = config.hop.as_ref().and_then(|hop| hop.hub).filter(|_| config.mode == Mode::Terminal);
+    let intercept = intercept?;
+    let hubs = hub.filter(|_| !intercept.local).map(|hub| hub.ip()).into_iter().collect();
+    Some((intercept, config.limits, hubs))
+}
+
+/// Every command that [`run`] would give to nftables and `ip`; `None` if it would give none.
+pub fn planned(config: &Config) -> Option<String> {
+    let (intercept, limits, hubs) = intercepted(config)?;
+    Some(plan::printed(&intercept, &limits, &system::around(&hubs, intercept.own_mark)))
 }
 
 /// Lets new connections pass while the tunnel is down.
@@ -297,11 +316,11 @@ fn reload(node: &Arc<Node>, path: &Path) -> Result<(), Error> {
         tunnel.set_rates(hop.send_rate, hop.most_rate);
         tunnel.trust(start::keys(&next));
     }
-    let Some((intercept, limits)) = intercepted(&next) else { return Ok(()) };
+    let Some((intercept, limits, hubs)) = intercepted(&next) else { return Ok(()) };
     let gate = node.shut.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).gate();
     let interception = node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     match interception.as_ref() {
-        Some(interception) => interception.replace(gate, &intercept, &limits),
+        Some(interception) => interception.replace(gate, (&intercept, &limits, &hubs)),
         None => Ok(()),
     }
 }

@@ -249,6 +249,10 @@ pub(crate) fn interception(intercept: &Intercept) -> Complaint {
             "0 and 253 to 255 are the system's own; the default is 7713".into(),
         ));
     }
+    // 0 is the kernel's rule for its own addresses, 32766 and 32767 are those for ordinary routes.
+    if !(1..=32763).contains(&intercept.priority) {
+        return Some(("intercept.priority", format!("{} is not from 1 to 32763", intercept.priority)));
+    }
     let bad = |name: &&String| {
         name.is_empty()
             || name.len() > LONGEST_INTERFACE

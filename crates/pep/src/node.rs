@@ -9,11 +9,13 @@ use crate::greeting::Greetings;
 use crate::helper::Interception;
 use crate::leg::{TcpLeg, prepare};
 use crate::outward::{Outward, set_class};
+use crate::passage::Passage;
 use crate::plan::Gate;
 use crate::relay::{Relay, Shared, end_of};
 use crate::socks::{Host, Reply, Request, Step};
 use crate::table::{Ends, Entrance, Entry, Refusal};
 use crate::tunnel::Tunnel;
+use crate::verify::Findings;
 use crate::{descriptors, dscp, http, socks, sys};
 use longhaul_hop::Open;
 use socket2::SockRef;
@@ -46,11 +48,17 @@ pub(crate) struct Shut {
     pub no_tunnel: bool,
     /// A hub takes nothing in from the network.
     pub hub: bool,
+    /// Whether what is taken in arrives.
+    pub passage: Passage,
 }
 
 impl Shut {
     pub fn gate(self) -> Gate {
-        if self.reasons().next().is_some() { Gate::Shut } else { Gate::Open }
+        match self.passage {
+            _ if self.reasons().next().is_some() => Gate::Shut,
+            Passage::Trial => Gate::Trial,
+            _ => Gate::Open,
+        }
     }
 
     /// In words.
@@ -62,6 +70,7 @@ impl Shut {
             (self.starved, "descriptors are short"),
             (self.no_tunnel, "the tunnel is down"),
             (self.hub, "a hub takes connections from its terminals"),
+            (self.passage == Passage::Shut, "those taken in do not arrive (longhaul-pep doctor)"),
         ];
         all.into_iter().filter_map(|(holds, reason)| holds.then_some(reason))
     }
@@ -85,6 +94,8 @@ pub(crate) struct Node {
     pub since: Instant,
     /// No descriptor was left when a connection came.
     pub starved: AtomicBool,
+    /// Whether what is taken in arrives, and why not.
+    pub findings: Findings,
     /// Clients with all the connections that they may have, and since when they pass untouched.
     left_alone: Mutex<HashMap<IpAddr, Instant>>,
     /// Clients of proxies that have not yet named a server.
@@ -119,6 +130,7 @@ impl Node {
             tunnel: OnceLock::new(),
             since: Instant::now(),
             starved: AtomicBool::new(false),
+            findings: Findings::default(),
             left_alone: Mutex::default(),
             greetings: Greetings::default(),
             lines: AtomicU64::new(0),
@@ -139,7 +151,11 @@ impl Node {
         }
         tracing::info!(
             "new connections {}",
-            if before == Gate::Open { "pass untouched" } else { "are taken in again" }
+            match shut.gate() {
+                Gate::Open => "are taken in again",
+                Gate::Trial => "pass untouched but one, which is taken in on trial",
+                Gate::Shut => "pass untouched",
+            }
         );
         let interception = self.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         interception.as_ref().map_or(Ok(()), |interception| interception.set_gate(shut.gate()))

@@ -95,7 +95,7 @@ fn resets_and_refusals_cross_the_tunnel() {
     reset(served);
     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     // Refused, and at an address of the hub itself.
-    for (host, port) in [(SERVER, 9), ("10.83.0.2", 80)] {
+    for (host, port) in [(SERVER, 9), ("10.82.0.1", 80)] {
         let error = two.bed.within("c", || {
             TcpStream::connect(address(host, port)).and_then(|mut stream| stream.read(&mut [0])).unwrap_err()
         });
@@ -167,6 +167,31 @@ fn the_death_of_either_node_resets_and_new_connections_pass() {
     wait_for("new connections pass", 5, || terminal.status()["passing"] == true);
     drop(ask());
     assert_eq!(terminal.status()["ledger_balances"], true);
+}
+
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn a_terminal_that_moves_keeps_its_tunnel_and_is_shown_where_it_is() {
+    if !can_run() {
+        return;
+    }
+    let two = Two::new();
+    let (_terminal, hub) = two.up();
+    let address = || hub.status()["tunnel"]["peers"][0]["address"].as_str().unwrap_or("none").to_string();
+    assert!(address().starts_with("10.83.0.1:"), "{}", address());
+    let listener = two.listener(SERVER);
+    let mut stream = two.connect(SERVER, 8000);
+    let mut served = accept(&listener);
+    let moved = two.bed.at(
+        "p",
+        "sysctl -qw net.ipv4.conf.all.promote_secondaries=1 && ip address add 10.83.0.9/24 dev sat && \
+         ip address del 10.83.0.1/24 dev sat && ip route replace default via 10.83.0.2",
+    );
+    assert!(moved.status.success(), "{}", text(&moved.stderr));
+    two.bed.at("h", "ip route replace 10.81.0.0/24 via 10.83.0.9");
+    stream.write_all(b"x").unwrap();
+    served.read_exact(&mut [0]).expect("the connection goes on");
+    wait_for("the hub shows the new address", 10, || address().starts_with("10.83.0.9:"));
 }
 
 #[test]
