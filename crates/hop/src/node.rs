@@ -473,6 +473,19 @@ impl Node {
         }
     }
 
+    /// Gives up a flow in both directions; the peer's owner reads what was written before it is notified. Then [`Event::Delivered`]
+    /// comes. What the peer has written and was not read is discarded. A peer of the protocol's version 1 is reset at once.
+    pub fn reset_behind(&mut self, now: Instant, flow: FlowId, code: ResetCode) {
+        if let Some((index, stream)) = self.flows.get(&flow).copied() {
+            self.with_peer(now, index, |peer, context| peer.reset_behind(stream, code, context));
+        }
+    }
+
+    /// Bytes that were written to a flow, and that the peer has not reported as read.
+    pub fn undelivered(&self, flow: FlowId) -> u64 {
+        self.peer_of(flow).map_or(0, |(peer, stream)| peer.undelivered(stream))
+    }
+
     /// Closes all connections; a terminal does not open them again.
     pub fn close(&mut self, now: Instant) {
         self.closing = true;

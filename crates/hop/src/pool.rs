@@ -115,7 +115,11 @@ impl Pool {
         let (peer, streams) = (lane.peer, lane.streams.keys().copied().collect::<Vec<_>>());
         for stream in streams {
             if let Some(stream) = self.remove(id, stream) {
-                self.events.push_back(Event::Reset { flow: stream.id, code: ResetCode::HopDown });
+                self.events.push_back(Event::Reset {
+                    flow: stream.id,
+                    code: ResetCode::HopDown,
+                    undelivered: stream.out.undelivered(),
+                });
             }
         }
         self.lanes.remove(&id);
@@ -218,6 +222,30 @@ impl Pool {
     pub fn reset(&mut self, flow: FlowId, code: ResetCode) {
         let code = u64::from(code.number());
         self.end(flow, |flow| Frame::Reset { flow, code });
+    }
+
+    /// Gives up a flow in both directions; the peer's owner reads what was written before it is notified. Then [`Event::Delivered`]
+    /// comes. A peer of the protocol's version 1 is reset at once.
+    pub fn reset_behind(&mut self, flow: FlowId, code: ResetCode) {
+        let Some((id, number)) = self.flows.get(&flow).copied() else { return };
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        let Some(stream) = lane.streams.get_mut(&number) else { return };
+        if lane.version < wire::RESETS_BEHIND || stream.out.outstanding() == 0 {
+            return self.reset(flow, code);
+        }
+        stream.leaving = true;
+        if stream.out.phase == Phase::Open {
+            stream.out.phase = Phase::Leaving;
+        }
+        let size = stream.out.sent + stream.out.queued;
+        let record = Record::ResetAt { stream: number, code: code.number().into(), size };
+        Frame::Record(record).write(&mut lane.control);
+        self.discard_incoming(id, number);
+    }
+
+    /// Bytes that were written to a flow, and that the peer has not reported as read.
+    pub fn undelivered(&self, flow: FlowId) -> u64 {
+        self.stream(flow).map_or(0, |(stream, _)| stream.out.undelivered())
     }
 
     fn end(&mut self, flow: FlowId, frame: impl FnOnce(u64) -> Frame<'static>) {

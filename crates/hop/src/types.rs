@@ -185,7 +185,7 @@ pub enum Event {
         /// Which flow.
         flow: FlowId,
     },
-    /// The peer has all bytes and the end of this node's direction.
+    /// The peer has all bytes and the end of this node's direction, or the reset behind them ([`crate::Node::reset_behind`]).
     Delivered {
         /// Which flow.
         flow: FlowId,
@@ -196,6 +196,8 @@ pub enum Event {
         flow: FlowId,
         /// Why.
         code: ResetCode,
+        /// Bytes that this node's owner has written and the peer has not reported as read: all that may be missing there.
+        undelivered: u64,
     },
 }
 

@@ -216,6 +216,8 @@ pub(crate) fn watched_socket(socket: socket2::Socket) -> io::Result<AsyncFd<sock
     unsafe { AsyncFd::register(socket) }.map_err(io::Error::from)
 }
 
+const CLOSE: u8 = 7;
+
 /// The fields of TCP_INFO that are used here.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TcpInfo {
@@ -228,8 +230,12 @@ impl TcpInfo {
     pub fn fin_is_acknowledged(&self) -> bool {
         const FIN_WAIT_2: u8 = 5;
         const TIME_WAIT: u8 = 6;
-        const CLOSE: u8 = 7;
         [FIN_WAIT_2, TIME_WAIT, CLOSE].contains(&self.state)
+    }
+
+    /// True if the connection is gone.
+    pub fn is_closed(&self) -> bool {
+        self.state == CLOSE
     }
 }
 

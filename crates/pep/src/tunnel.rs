@@ -102,6 +102,8 @@ struct Slot {
     delivered: bool,
     accepted: bool,
     over: Option<ResetCode>,
+    /// Bytes that were not delivered when it was over.
+    undelivered: u64,
 }
 
 impl Slot {
@@ -488,8 +490,9 @@ impl Inside {
                 Event::Readable { flow } | Event::Writable { flow } => self.with(flow, |_| {}),
                 Event::Finished { flow } => self.with(flow, |slot| slot.finished = true),
                 Event::Delivered { flow } => self.with(flow, |slot| slot.delivered = true),
-                Event::Refused { flow, reason: code } | Event::Reset { flow, code } => {
-                    self.with(flow, |slot| slot.over = Some(code));
+                Event::Refused { flow, reason } => self.with(flow, |slot| slot.over = Some(reason)),
+                Event::Reset { flow, code, undelivered } => {
+                    self.with(flow, |slot| (slot.over, slot.undelivered) = (Some(code), undelivered));
                 }
             }
         }
@@ -687,6 +690,30 @@ impl Leg for HopLeg {
 
     fn is_flushed(&self) -> bool {
         self.slot(|slot| slot.delivered).unwrap_or(true)
+    }
+
+    fn reset_behind(&mut self) {
+        let now = self.tunnel.now();
+        let mut inside = self.tunnel.lock();
+        inside.carrier(self.flow.is_pooled()).reset_behind(now, self.flow, ResetCode::Reset);
+        inside.take_events();
+        drop(inside);
+        self.tunnel.wake.notify_one();
+    }
+
+    fn is_delivered(&self) -> bool {
+        let over = |slot: &Slot| slot.delivered || slot.over.is_some();
+        self.undelivered() == 0 || self.slot(over).unwrap_or(true)
+    }
+
+    fn undelivered(&self) -> usize {
+        let mut inside = self.tunnel.lock();
+        let known = inside.slots.get(&self.flow).filter(|slot| slot.over.is_some());
+        let bytes = match known.map(|slot| slot.undelivered) {
+            Some(bytes) => bytes,
+            None => inside.carrier(self.flow.is_pooled()).undelivered(self.flow),
+        };
+        usize::try_from(bytes).unwrap_or(usize::MAX)
     }
 
     fn error(&self) -> Option<io::Error> {
