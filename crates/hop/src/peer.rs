@@ -13,6 +13,7 @@ use longhaul_quic::Clock;
 use longhaul_units::{Duration, Instant, Rate};
 use quinn_proto::{Connection, Dir, ReadError, StreamEvent, StreamId, VarInt};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 mod owner;
@@ -56,6 +57,8 @@ pub struct Peer {
     pub ledger: Ledger,
     pub dirty: bool,
     pub began: Instant,
+    /// Where a place among strangers was taken, until the peer is up or lost.
+    pub stranger: Option<IpAddr>,
     pub(crate) config: Arc<Config>,
     clock: Clock,
     control_out: Option<StreamId>,
@@ -65,6 +68,8 @@ pub struct Peer {
     partial: Vec<u8>,
     /// Version of the protocol that both have; 0 before the peer's hello.
     version: u16,
+    /// Flows that there may be at a time, as far as is known.
+    max_flows: u32,
     /// The peer has opened flows before its hello came.
     flows_wait: bool,
     pub budget: Budget,
@@ -138,13 +143,15 @@ impl Peer {
             ledger: Ledger::default(),
             dirty: true,
             began: now,
-            config,
+            stranger: None,
+            config: Arc::clone(&config),
             clock,
             control_out: None,
             control_in: None,
             records: vec![],
             partial: vec![],
             version: 0,
+            max_flows: config.max_flows,
             flows_wait: false,
             budget: Budget::early(),
             scheduler: Scheduler::default(),
@@ -451,6 +458,7 @@ impl Peer {
         let version = wire::agreed(wire::VERSIONS, hello.versions).ok_or("no common version of the hop")?;
         self.state = State::Up;
         self.version = version;
+        self.max_flows = self.config.max_flows.min(u32::try_from(hello.max_flows).unwrap_or(u32::MAX));
         self.budget.set(self.config.credit.min(hello.credit), self.config.memory.min(hello.memory));
         if self.config.rates.send.is_none() && self.config.remembered.is_none() && hello.receive > 0 {
             self.shared.lock().controller.restart(Rate::from_bps(hello.receive));
@@ -726,6 +734,7 @@ impl Peer {
             restored_bytes: self.parity.restored_bytes,
             acks: quinn.frame_tx.acks,
             flows: self.flows.len() as u32,
+            max_flows: self.max_flows,
             overloads: core.controller.overloads(),
         }
     }

@@ -349,6 +349,7 @@ impl Pool {
             sent_bytes: stats.sent_bytes + lane.sent_bytes,
             received_bytes: stats.received_bytes + lane.received_bytes,
             flows: stats.flows + lane.streams.len() as u32,
+            max_flows: self.config.max_flows.min(u32::try_from(lane.max_flows).unwrap_or(u32::MAX)),
             ..stats
         }))
     }

@@ -294,6 +294,8 @@ pub struct PeerStats {
     pub acks: u64,
     /// Flows open.
     pub flows: u32,
+    /// Flows that there may be at a time: the smaller bound of both nodes.
+    pub max_flows: u32,
     /// Times that the rate was cut for overload.
     pub overloads: u64,
 }

@@ -1,5 +1,5 @@
 //! A second process for the commands to nftables and `ip`, so that the daemon, which meets the network, can give up the
-//! right to change it and to start programs. It is started first, keeps CAP_NET_ADMIN alone, and takes five kinds of tasks,
+//! right to change it and to start programs. It is started first, keeps CAP_NET_ADMIN alone, and takes six kinds of tasks,
 //! from which it makes the commands itself: a line of JSON each, and a line for the answer.
 
 use crate::Error;
@@ -25,6 +25,7 @@ enum Task {
     Install { gate: Gate, intercept: Intercept, limits: Limits },
     Replace { gate: Gate, intercept: Intercept, limits: Limits },
     Gate { gate: Gate },
+    Room { openings: usize },
     LeaveAlone { client: IpAddr, seconds: u64 },
     Remove,
 }
@@ -72,6 +73,11 @@ impl Interception {
     /// Lets new connections come in, or pass untouched.
     pub fn set_gate(&self, gate: Gate) -> Result<(), Error> {
         self.lock().ask(&Task::Gate { gate })
+    }
+
+    /// Lets the kernel take in so many openings from now on.
+    pub fn set_room(&self, openings: usize) -> Result<(), Error> {
+        self.lock().ask(&Task::Room { openings })
     }
 
     /// Lets new connections of one client pass untouched for some seconds.
@@ -147,6 +153,7 @@ pub fn commands(line: &str) -> Option<String> {
             both(&intercept, &limits)
         }
         Task::LeaveAlone { client, seconds } => plan::leave_alone(client, seconds),
+        Task::Room { openings } => plan::room(openings),
         Task::Gate { .. } | Task::Remove => plan::remove(),
     })
 }
@@ -200,6 +207,7 @@ fn act(rules: &mut Option<Rules>, task: Task) -> Result<(), Error> {
             rules.as_mut().ok_or_else(missing)?.replace(gate, &intercept, &limits)
         }
         Task::Gate { gate } => rules.as_ref().ok_or_else(missing)?.set_gate(gate),
+        Task::Room { openings } => rules.as_ref().ok_or_else(missing)?.set_room(openings),
         Task::LeaveAlone { client, seconds } => {
             rules.as_ref().ok_or_else(missing)?.leave_alone(client, seconds)
         }

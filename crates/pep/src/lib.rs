@@ -20,6 +20,7 @@ pub mod dscp;
 mod error;
 mod far;
 pub mod flow;
+mod grants;
 mod greeting;
 pub mod helper;
 pub mod http;
@@ -46,7 +47,9 @@ mod relay;
 mod reload;
 mod report;
 pub mod rig;
+mod room;
 mod sandbox;
+mod silence;
 pub mod socks;
 mod start;
 #[doc(hidden)]

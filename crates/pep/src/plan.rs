@@ -8,6 +8,7 @@
 
 use crate::config::{Intercept, Limits};
 use crate::prefix::{Ports, Prefix};
+use crate::room::FIRST;
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 
@@ -43,6 +44,11 @@ pub fn install(begin: Gate, intercept: &Intercept, limits: &Limits) -> String {
     }
     text += "\tset full4 { type ipv4_addr; flags timeout; size 65536; }\n\
              \tset full6 { type ipv6_addr; flags timeout; size 65536; }\n";
+    text += "\tchain take {\n";
+    for rule in taking(intercept) {
+        text += &format!("\t\t{rule}\n");
+    }
+    text += &format!("\t}}\n\tchain room {{\n\t\t{}\n\t}}\n", granted(limits.flows.min(FIRST)));
     text += "\tchain admit {\n";
     if begin == Gate::Open {
         text += &admission(intercept, limits, "\t\t");
@@ -91,6 +97,20 @@ pub fn gate(gate: Gate, intercept: &Intercept, limits: &Limits) -> String {
         text += &admission(intercept, limits, &format!("add rule inet {TABLE} admit "));
     }
     text
+}
+
+/// Commands that let the kernel take in so many openings from now on; others pass untouched.
+pub fn room(openings: usize) -> String {
+    let mut text = format!("flush chain inet {TABLE} room\n");
+    if openings > 0 {
+        text += &format!("add rule inet {TABLE} room {}\n", granted(openings));
+    }
+    text
+}
+
+/// The rule for so many openings. Some are given back with time, since not all that are taken in become connections.
+fn granted(openings: usize) -> String {
+    format!("limit rate {}/second burst {openings} packets goto take", openings.div_ceil(64))
 }
 
 /// Commands that let new connections of one client pass untouched for some seconds.
@@ -251,13 +271,20 @@ fn admission(intercept: &Intercept, limits: &Limits, begin: &str) -> String {
     rules.push("ip6 saddr @full6 return".into());
     let rate = limits.new_per_second;
     rules.push(format!("limit rate over {rate}/second burst {} packets return", rate.max(5)));
+    rules.push("goto room".into());
+    rules.iter().map(|rule| format!("{begin}{rule}\n")).collect()
+}
+
+/// Rules that take openings to the listeners.
+fn taking(intercept: &Intercept) -> Vec<String> {
+    let mut rules = vec![];
     if !intercept.confirm.is_empty() {
         let ports = format!("tcp dport {{ {} }} ", list(merged(&intercept.confirm)));
         let mark = intercept.divert_mark | intercept.confirm_mark;
         rules.extend(to_listener(intercept, &ports, intercept.confirm_port, mark));
     }
     rules.extend(to_listener(intercept, "meta l4proto 6 ", intercept.port, intercept.divert_mark));
-    rules.iter().map(|rule| format!("{begin}{rule}\n")).collect()
+    rules
 }
 
 #[cfg(test)]
@@ -279,7 +306,7 @@ mod tests {
         assert_eq!(text, "flush chain inet longhaul_pep admit\n");
         assert!(
             gate(Gate::Open, &Intercept::default(), &Limits::default())
-                .contains("tproxy ip to 127.0.0.1:7713")
+                .ends_with("add rule inet longhaul_pep admit goto room\n")
         );
     }
 

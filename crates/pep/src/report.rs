@@ -22,6 +22,7 @@ pub(crate) struct Status {
     draining: bool,
     starved: bool,
     no_tunnel: bool,
+    silent: bool,
     flows: usize,
     states: BTreeMap<String, u64>,
     accepted: u64,
@@ -159,6 +160,7 @@ pub(crate) fn status(node: &Node) -> Status {
         draining: shut.draining,
         starved: shut.starved,
         no_tunnel: shut.no_tunnel,
+        silent: shut.silent,
         flows: node.shared.table.len(),
         at_risk: totals.up.held
             + totals.down.held

@@ -38,6 +38,11 @@ impl Rules {
         nft(&plan::gate(gate, &self.intercept, &self.limits))
     }
 
+    /// Lets the kernel take in so many openings from now on.
+    pub fn set_room(&self, openings: usize) -> Result<(), Error> {
+        nft(&plan::room(openings))
+    }
+
     /// Installs the table of a changed configuration in the place of the present one.
     pub fn replace(&mut self, gate: Gate, intercept: &Intercept, limits: &Limits) -> Result<(), Error> {
         nft(&plan::install(gate, intercept, limits))?;
