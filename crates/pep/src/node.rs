@@ -158,9 +158,8 @@ impl Node {
         );
         let interception = self.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let Some(interception) = interception.as_ref() else { return Ok(()) };
-        match shut.gate() {
-            Gate::Open => interception.set_room(self.room().open(Instant::now(), grants::free(self)))?,
-            Gate::Shut => self.room().shut(Instant::now()),
+        if shut.gate() == Gate::Open {
+            interception.set_room(self.room().open(Instant::now(), grants::free(self)))?;
         }
         interception.set_gate(shut.gate())
     }

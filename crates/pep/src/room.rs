@@ -21,15 +21,13 @@ pub(crate) struct Room {
     left: usize,
     /// Of earlier ones, until when each may still arrive.
     late: VecDeque<(Instant, usize)>,
-    /// Since when the gate is shut.
-    shut: Option<Instant>,
 }
 
 impl Room {
     /// After a first grant. `waiting` is the kernel's bound on connections that wait to be accepted (`net.core.somaxconn`).
     pub fn new(granted: usize, waiting: usize) -> Room {
         let most = MOST.min(waiting / 2).max(1);
-        Room { most, granted, arrived: 0, left: granted, late: VecDeque::new(), shut: None }
+        Room { most, granted, arrived: 0, left: granted, late: VecDeque::new() }
     }
 
     /// An opening has arrived; true if most of what was granted has.
@@ -51,16 +49,10 @@ impl Room {
         self.arrived * 2 >= self.granted
     }
 
-    /// The gate is shut: nothing is taken in.
-    pub fn shut(&mut self, now: Instant) {
-        self.shut.get_or_insert(now);
-    }
-
-    /// What is to be granted before the gate opens.
+    /// What is to be granted before the gate opens. While it was shut, nothing of the last grant was taken in; the few that came just
+    /// before that are served beyond the bound.
     pub fn open(&mut self, now: Instant, free: usize) -> usize {
-        if self.shut.take().is_some_and(|since| now >= since + LATE) {
-            self.left = 0;
-        }
+        self.left = 0;
         self.late.retain(|(until, _)| now < *until);
         let next = free.saturating_sub(self.possible()).min(self.most);
         self.grant(now, next);
@@ -123,10 +115,8 @@ mod tests {
     #[test]
     fn a_gate_that_opens_has_what_there_is_room_for_now() {
         let (now, mut room) = (Instant::now(), Room::new(100, 4096));
-        room.shut(now);
-        assert_eq!(room.open(now + LATE / 2, 30), 0, "a hundred may be on their way");
-        room.shut(now + LATE);
-        assert_eq!(room.open(now + 3 * LATE, 30), 30);
+        assert_eq!(room.open(now, 30), 30);
+        assert_eq!(room.next(now, 30), None);
     }
 
     #[test]
