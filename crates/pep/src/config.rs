@@ -189,6 +189,13 @@ pub struct Limits {
     pub memory: Size,
 }
 
+impl Limits {
+    /// Connections at a time, in any case. A hub takes an eighth more: those that have ended at the terminal may still close here.
+    pub fn most(&self, at_hub: bool) -> usize {
+        self.flows + if at_hub { self.flows / 8 } else { 0 }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
@@ -322,6 +329,9 @@ pub struct Hop {
     /// A tunnel on which nothing arrives for so long is given up, with all its connections.
     #[serde(default = "patience")]
     pub idle_timeout: Duration,
+    /// A terminal's new connections pass untouched once the tunnel has given no answer for so long, and are accelerated again once it has
+    /// answered for as long; from two round trips (`initial_rtt`) to `idle_timeout`, by default 5 s as far as these allow it.
+    pub pass_after: Option<Duration>,
     /// The least pause after which a packet keeps the tunnel alive.
     #[serde(default = "keep_alive")]
     pub keep_alive: Duration,
@@ -365,6 +375,17 @@ impl Hop {
         let fastest = self.send_rate.max(self.receive_rate).map_or(0, Rate::as_bps);
         let product = (fastest as f64 / 8.0 * self.initial_rtt.as_secs_f64()) as u64;
         self.credit.map_or((5 * product).clamp(16 << 20, 1 << 30), Size::as_bytes)
+    }
+
+    /// See [`Hop::pass_after`].
+    pub fn pass_after(&self) -> Duration {
+        let usual = self.least_pass_after().max(Duration::from_secs(5)).min(self.idle_timeout);
+        self.pass_after.unwrap_or(usual)
+    }
+
+    /// Less would take a usual round trip for silence.
+    pub fn least_pass_after(&self) -> Duration {
+        self.initial_rtt.saturating_mul(2).max(Duration::from_secs(1))
     }
 
     /// See [`Hop::memory`].

@@ -1,19 +1,20 @@
 //! `longhaul-pep run`: starts a node, keeps it in order each second, and stops it.
 
 use crate::claim::{self, Claim};
-use crate::config::{Carrier, Config, Intercept, Limits, Mode};
+use crate::config::{Carrier, Config, Hop, Intercept, Limits, Mode};
 use crate::confirm::Confirm;
 use crate::helper::Interception;
 use crate::lanes::{self, Common};
 use crate::leg::prepare;
 use crate::listen::listen;
 use crate::node::Node;
+use crate::silence::Silence;
 use crate::state::{self, State};
 use crate::table::Entrance;
 use crate::tunnel::Tunnel;
 use crate::{
-    Error, choice, confirm, control, descriptors, hub, load, metrics, plan, reload, sandbox, start, sys,
-    system, verify,
+    Error, choice, confirm, control, descriptors, grants, hub, load, metrics, plan, reload, room, sandbox,
+    start, sys, system, verify,
 };
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sd_notify::NotifyState;
@@ -38,6 +39,8 @@ const EACH_MINUTE: u64 = 60;
 const MANY: usize = 100;
 /// Niceness by which the tunnel's thread is ahead of the others: it keeps the pace, and wakes up for each millisecond of packets.
 const AHEAD: i32 = 10;
+/// How often it is looked at whether the tunnel answers.
+const LOOK: Duration = Duration::from_millis(500);
 /// How often measured rates are written to the state directory.
 const KEEP: Duration = Duration::from_secs(60);
 /// A full node takes connections in again below this part of its bound.
@@ -156,6 +159,7 @@ async fn serve(
     }
     tokio::spawn(control.serve(node.clone())?);
     tokio::spawn(watch(node.clone()));
+    tokio::spawn(grants::serve(node.clone()));
     tokio::spawn({
         let node = node.clone();
         async move {
@@ -230,14 +234,23 @@ pub fn planned(config: &Config) -> Option<String> {
     Some(plan::printed(&intercept, &limits, &system::around(&hubs, intercept.own_mark)))
 }
 
-/// Lets new connections pass while the tunnel is down.
+/// Lets new connections pass while the tunnel is down, or gives no answer.
 async fn follow(node: Arc<Node>, changed: Arc<Notify>) {
+    let (mut silence, mut last) = (Silence::default(), None);
     loop {
-        changed.notified().await;
+        let _ = tokio::time::timeout(LOOK, changed.notified()).await;
+        let Some(tunnel) = node.tunnel.get() else { return };
+        let Some(after) = node.config(|config| config.hop.as_ref().map(Hop::pass_after)) else { return };
+        let hold = Duration::from_nanos(after.as_nanos());
+        // A tunnel that is up again is a new one.
+        let up = tunnel.peer().is_some();
+        let silent = silence.look(Instant::now(), up && tunnel.is_silent(after), hold);
+        if last.replace((up, silent)) == Some((up, silent)) {
+            continue;
+        }
         let changing = node.clone();
-        let up = node.tunnel.get().is_some_and(|tunnel| tunnel.peer().is_some());
-        let done = tokio::task::spawn_blocking(move || changing.set_shut(|shut| shut.no_tunnel = !up)).await;
-        if let Ok(Err(why)) = done {
+        let change = move || changing.set_shut(|shut| (shut.no_tunnel, shut.silent) = (!up, silent));
+        if let Ok(Err(why)) = tokio::task::spawn_blocking(change).await {
             tracing::warn!("{why}");
         }
     }
@@ -319,10 +332,12 @@ fn reload(node: &Arc<Node>, path: &Path) -> Result<(), Error> {
     let Some((intercept, limits, hubs)) = intercepted(&next) else { return Ok(()) };
     let gate = node.shut.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).gate();
     let interception = node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    match interception.as_ref() {
-        Some(interception) => interception.replace(gate, (&intercept, &limits, &hubs)),
-        None => Ok(()),
+    if let Some(interception) = interception.as_ref() {
+        interception.replace(gate, (&intercept, &limits, &hubs))?;
+        node.room().start_again(Instant::now(), limits.flows.min(room::FIRST));
+        node.granting.notify_one();
     }
+    Ok(())
 }
 
 /// True if so many connections have ended that the memory which they leave is worth a look through all of it.
@@ -354,6 +369,9 @@ async fn watch(node: Arc<Node>) {
                 tracing::warn!(%last, "{new} openings of tunnels were turned away: hop.terminals are served already");
             }
             turned_away = now.count;
+            if let Some((count, last)) = node.tunnel.get().and_then(|tunnel| tunnel.strangers()) {
+                tracing::warn!("{count} more attempts to open a tunnel failed, the last of them: {last}");
+            }
         }
         let starved = node.starved.swap(false, Ordering::Relaxed);
         let changing = node.clone();

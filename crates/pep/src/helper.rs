@@ -1,5 +1,5 @@
 //! A second process for the commands to nftables and `ip`, so that the daemon, which meets the network, can give up the
-//! right to change it and to start programs. It is started first, keeps CAP_NET_ADMIN alone, and takes eight kinds of tasks,
+//! right to change it and to start programs. It is started first, keeps CAP_NET_ADMIN alone, and takes nine kinds of tasks,
 //! from which it makes the commands itself: a line of JSON each, and a line for the answer.
 
 use crate::Error;
@@ -27,6 +27,7 @@ enum Task {
     Install { gate: Gate, intercept: Intercept, limits: Limits, hubs: Vec<IpAddr> },
     Replace { gate: Gate, intercept: Intercept, limits: Limits, hubs: Vec<IpAddr> },
     Gate { gate: Gate },
+    Room { openings: usize },
     LeaveAlone { client: IpAddr, seconds: u64 },
     Look,
     Repair,
@@ -105,6 +106,11 @@ impl Interception {
     /// Lets new connections come in, or pass untouched.
     pub fn set_gate(&self, gate: Gate) -> Result<(), Error> {
         self.order(&Task::Gate { gate })
+    }
+
+    /// Lets the kernel take in so many openings from now on.
+    pub fn set_room(&self, openings: usize) -> Result<(), Error> {
+        self.order(&Task::Room { openings })
     }
 
     /// Lets new connections of one client pass untouched for some seconds.
@@ -215,6 +221,7 @@ pub fn commands(line: &str) -> Option<String> {
             both(&intercept, &limits)
         }
         Task::LeaveAlone { client, seconds } => plan::leave_alone(&Intercept::default(), client, seconds),
+        Task::Room { openings } => plan::room(&Intercept::default(), openings),
         Task::Gate { .. } | Task::Repair | Task::Look | Task::Causes | Task::Remove => {
             plan::remove(&Intercept::default())
         }
@@ -270,6 +277,7 @@ fn act(rules: &mut Option<Rules>, task: Task) -> Result<Answer, Error> {
             rules.as_mut().ok_or_else(missing)?.replace(gate, &intercept, &limits, hubs)?;
         }
         Task::Gate { gate } => rules.as_mut().ok_or_else(missing)?.set_gate(gate)?,
+        Task::Room { openings } => rules.as_ref().ok_or_else(missing)?.set_room(openings)?,
         Task::LeaveAlone { client, seconds } => {
             rules.as_ref().ok_or_else(missing)?.leave_alone(client, seconds)?;
         }

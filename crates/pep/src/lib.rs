@@ -23,6 +23,7 @@ mod error;
 mod far;
 pub mod firewall;
 pub mod flow;
+mod grants;
 mod greeting;
 pub mod helper;
 pub mod http;
@@ -51,7 +52,9 @@ mod relay;
 mod reload;
 mod report;
 pub mod rig;
+mod room;
 mod sandbox;
+mod silence;
 pub mod socks;
 mod start;
 #[doc(hidden)]

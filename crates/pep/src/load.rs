@@ -172,7 +172,18 @@ fn two_nodes(config: &Config) -> Complaint {
     }
     // All settings but the keys are checked by the hop itself.
     let settings = crate::start::hop_settings(config)?;
-    settings.check().err().map(|why| refused(&why))
+    if let Err(why) = settings.check() {
+        return Some(refused(&why));
+    }
+    let hop = config.hop.as_ref()?;
+    let (least, given) = (hop.least_pass_after(), hop.pass_after?);
+    (given < least || given > hop.idle_timeout).then(|| {
+        let what = format!(
+            "{given} is not from {least} (two round trips of `initial_rtt`) to {} (`idle_timeout`)",
+            hop.idle_timeout
+        );
+        ("hop.pass_after", what)
+    })
 }
 
 /// Bytes as a person writes them.
@@ -371,6 +382,7 @@ mod tests {
         );
         for (line, expected) in [
             ("mtu = 500", "pep.toml:4: hop.mtu: 500 is not from 1200 to 16384"),
+            ("pass_after = \"1 s\"", "pep.toml:4: hop.pass_after: 1 s is not from 1.3 s (two round trips of"),
             ("keep_alive = \"200 s\"", "pep.toml:4: hop.keep_alive: 200 s is not from 1 ms to 90 s (half of"),
             (
                 "send_rate = \"1 kbit/s\"",

@@ -12,6 +12,7 @@
 
 use crate::config::{Intercept, Limits};
 use crate::prefix::{Ports, Prefix};
+use crate::room::FIRST;
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 
@@ -83,6 +84,11 @@ pub fn install(begin: Gate, intercept: &Intercept, limits: &Limits, around: &Aro
              timeout {REPEATS}; size 65536; }}\n"
         );
     }
+    text += "\tchain take {\n";
+    for rule in taking(intercept) {
+        text += &format!("\t\t{rule}\n");
+    }
+    text += &format!("\t}}\n\tchain room {{\n\t\t{}\n\t}}\n", granted(limits.flows.min(FIRST)));
     text += "\tchain admit {\n";
     text += &admission(begin, intercept, limits, around, "\t\t");
     text += "\t}\n";
@@ -161,6 +167,21 @@ pub fn gate(gate: Gate, intercept: &Intercept, limits: &Limits, around: &Around)
         text += &format!("flush set inet {table} {set}\n");
     }
     text + &admission(gate, intercept, limits, around, &format!("add rule inet {table} admit "))
+}
+
+/// Commands that let the kernel take in so many openings from now on; others pass untouched.
+pub fn room(intercept: &Intercept, openings: usize) -> String {
+    let table = name(intercept);
+    let mut text = format!("flush chain inet {table} room\n");
+    if openings > 0 {
+        text += &format!("add rule inet {table} room {}\n", granted(openings));
+    }
+    text
+}
+
+/// The rule for so many openings. Some are given back with time, since not all that are taken in become connections.
+fn granted(openings: usize) -> String {
+    format!("limit rate {}/second burst {openings} packets goto take", openings.div_ceil(64))
 }
 
 /// Commands that let new connections of one client pass untouched for some seconds.
@@ -370,7 +391,15 @@ fn admission(gate: Gate, intercept: &Intercept, limits: &Limits, around: &Around
     if gate == Gate::Trial {
         rules.push("limit rate over 1/hour burst 1 packets return".into());
     }
+    rules.push("goto room".into());
+    rules.iter().map(|rule| format!("{begin}{rule}\n")).collect()
+}
+
+/// Rules that take openings to the listeners.
+fn taking(intercept: &Intercept) -> Vec<String> {
+    let asked = |family: &str| format!("{family} saddr . tcp sport . {family} daddr . tcp dport");
     let taken = format!("counter name \"{TAKEN}\"");
+    let mut rules = vec![];
     if !intercept.confirm.is_empty() {
         // The client's copies are taken in too: the answer comes when the server has answered.
         let ports = format!("tcp dport {{ {} }} ", list(merged(&intercept.confirm)));
@@ -383,7 +412,7 @@ fn admission(gate: Gate, intercept: &Intercept, limits: &Limits, around: &Around
         let to = (intercept.port, intercept.divert_mark);
         rules.push(to_listener(intercept, family, &all, to, &taken));
     }
-    rules.iter().map(|rule| format!("{begin}{rule}\n")).collect()
+    rules
 }
 
 #[cfg(test)]
@@ -405,7 +434,7 @@ mod tests {
         assert_eq!(text, "flush chain inet longhaul_pep admit\n");
         assert!(
             gate(Gate::Open, &Intercept::default(), &Limits::default(), &Around::default())
-                .contains("tproxy ip to 127.0.0.1:7713")
+                .ends_with("add rule inet longhaul_pep admit goto room\n")
         );
     }
 

@@ -17,8 +17,8 @@ pub(crate) fn adopted(running: &Config, wanted: &Config, confirms: bool) -> Conf
     next.terminal = wanted.terminal.clone();
     next.dscp = wanted.dscp;
     if let (Some(now), Some(wanted)) = (&mut next.hop, &wanted.hop) {
-        let Hop { hub_key, send_rate, most_rate, .. } = wanted.clone();
-        *now = Hop { hub_key, send_rate, most_rate, ..now.clone() };
+        let Hop { hub_key, send_rate, most_rate, pass_after, .. } = wanted.clone();
+        *now = Hop { hub_key, send_rate, most_rate, pass_after, ..now.clone() };
     }
     if let (Some(now), Some(wanted)) = (&mut next.intercept, &wanted.intercept) {
         let Intercept {

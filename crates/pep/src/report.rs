@@ -32,6 +32,7 @@ pub(crate) struct Status {
     /// Rules, routes and tables that others had removed and that were put back.
     repaired: u64,
     repairs: Vec<String>,
+    silent: bool,
     flows: usize,
     states: BTreeMap<String, u64>,
     accepted: u64,
@@ -174,6 +175,7 @@ pub(crate) fn status(node: &Node) -> Status {
         trial: shut.passage == Passage::Trial,
         repaired: node.findings.repaired.load(Ordering::Relaxed),
         repairs: node.findings.repairs().iter().cloned().collect(),
+        silent: shut.silent,
         flows: node.shared.table.len(),
         at_risk: totals.up.held
             + totals.down.held

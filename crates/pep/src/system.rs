@@ -152,6 +152,11 @@ impl Rules {
         diagnosis::causes(&self.intercept, &diagnosis::gather(&self.intercept))
     }
 
+    /// Lets the kernel take in so many openings from now on.
+    pub fn set_room(&self, openings: usize) -> Result<(), Error> {
+        nft(&plan::room(&self.intercept, openings))
+    }
+
     /// Installs the table of a changed configuration in the place of the present one.
     pub fn replace(
         &mut self,
