@@ -74,7 +74,7 @@ CASES = [
     Case("link", ("Fills path (server → client)",), one_link(duration="120 s", warmup="30 s")),
     Case(
         "share",
-        ("path (server → client) is full", "of an equal share"),
+        ("Fills path (server → client)", "an equal share"),
         one_link(flow="count = 5", duration="120 s", warmup="30 s"),
     ),
     Case("window", ("receiver's window",), one_link(flow='tcp = { receive_buffer = "32 kB" }')),
@@ -104,7 +104,7 @@ CASES = [
     ),
     Case(
         "STTP's bucket",
-        ("tokens of STTP's bucket",),
+        ("random loss on path",),
         one_link(flow='tcp = { congestion = { kind = "sttp", peer_window = 0 } }', link=LINK + '\nforward = { loss = "1 %" }'),
         ("congestion window",),
     ),
@@ -115,16 +115,16 @@ CASES = [
         ("congestion window",),
     ),
     Case("application's rate", ("application",), one_link(flow='app = { kind = "cbr", rate = "1 Mbit/s" }')),
-    Case("keystrokes", ("application",), one_link(flow='app = { kind = "keystrokes" }')),
+    Case("keystrokes", ("Nagle's algorithm",), one_link(flow='app = { kind = "keystrokes" }')),
     Case(
         "think time",
-        ("application",),
+        ("the path's delay",),
         one_link(flow='app = { kind = "request", response = "1 kB", think = "2 s" }'),
     ),
-    Case("random loss", ("Random loss on path (server → client)",), one_link(LINK + '\nforward = { loss = "2 %" }')),
+    Case("random loss", ("random loss on path (server → client)",), one_link(LINK + '\nforward = { loss = "2 %" }')),
     Case(
         "bursts of loss",
-        ("loss on path (server → client), not congestion",),
+        ("random loss on path (server → client)",),
         one_link(
             LINK + '\nforward = { loss = { kind = "gilbert_elliott", good_to_bad = "0.2 %", bad_to_good = "20 %" } }',
             duration="120 s",
@@ -132,17 +132,17 @@ CASES = [
     ),
     Case(
         "short queue",
-        ("the queue is too short",),
+        ("the queue at path (server → client), which has room for 8 packets",),
         one_link('rate = "10 Mbit/s"\ndelay = "200 ms"\nqueue = "8 packets"', 'tcp = { congestion = "reno" }', "200 s", "50 s"),
     ),
     Case(
         "return link",
-        ("The return link path (client → server) is full", "by ACKs"),
+        ("the return link path (client → server) of 9.6 kbit/s", "ACKs fill the queue"),
         one_link('delay = "100 ms"\nforward = { rate = "10 Mbit/s" }\nreverse = { rate = "9600 bit/s" }', duration="120 s"),
     ),
     Case(
         "data on the return link",
-        ("The return link path (client → server) is full", "other data"),
+        ("the return link path (client → server) of 100 kbit/s", "ACKs wait behind other data"),
         one_link(
             'delay = "100 ms"\nforward = { rate = "10 Mbit/s" }\nreverse = { rate = "100 kbit/s" }',
             more='[[flow]]\nname = "upload"\nfrom = "client"\nto = "server"\n',
@@ -152,17 +152,17 @@ CASES = [
     ),
     Case(
         "slow start",
-        ("slow start", "larger initial window"),
+        ("slow start, which doubles its window once in a round trip of 500 ms (initial window 10 packets)",),
         one_link('rate = "100 Mbit/s"\ndelay = "250 ms"', 'app = { kind = "bulk", size = "100 kB" }'),
     ),
     Case(
         "handshake",
-        ("handshake",),
+        ("Limited by the path's delay", "handshake, half a round trip"),
         one_link('rate = "100 Mbit/s"\ndelay = "250 ms"', 'app = { kind = "bulk", size = "2 kB" }'),
     ),
     Case(
         "overshoot",
-        ("slow start overshot",),
+        ("slow start, which overshot",),
         one_link(
             'rate = "20 Mbit/s"\ndelay = "250 ms"\nqueue = "300 packets"',
             'app = { kind = "bulk", size = "20 MB" }\ntcp = { variant = "newreno", congestion = "reno" }',
@@ -184,7 +184,7 @@ CASES = [
     ),
     Case(
         "lower rate",
-        ("500 kbit/s", "changed"),
+        ("500 kbit/s, to which it changed at 5 s",),
         one_link(LINK + '\nchanges = [{ at = "5 s", rate = "500 kbit/s" }]', duration="100 s", warmup="10 s"),
     ),
     Case(
@@ -194,38 +194,38 @@ CASES = [
     ),
     Case(
         "loss of everything",
-        ("Delivered nothing: path (server → client) lost every packet",),
+        ("random loss on path (server → client), 100 % of the packets",),
         one_link('rate = "10 Mbit/s"\ndelay = "100 ms"\nforward = { loss = "100 %" }'),
     ),
     Case(
         "loss of every ACK",
-        ("Delivered nothing: path (client → server) lost every packet",),
+        ("random loss on path (client → server), 100 % of the ACKs",),
         one_link('rate = "10 Mbit/s"\ndelay = "100 ms"\nreverse = { loss = "100 %" }'),
     ),
-    Case("own slow link", ("its own first link", "1 Mbit/s"), dumbbell('rate = "1 Mbit/s", delay = "2 ms"')),
+    Case("own slow link", ("Fills its own first link of 1 Mbit/s",), dumbbell('rate = "1 Mbit/s", delay = "2 ms"')),
     Case(
         "drops at its own first link",
-        ("its own first link", "dropped"),
+        ("the queue of its own first link of 20 Mbit/s",),
         dumbbell('rate = "20 Mbit/s", delay = "50 ms", queue = "5 packets"', 'tcp = { congestion = "reno" }'),
     ),
     Case(
         "receiver's slow link",
-        ("its own last link", "1 Mbit/s"),
+        ("Fills its own last link of 1 Mbit/s",),
         dumbbell('rate = "100 Mbit/s", delay = "2 ms", to = { rate = "1 Mbit/s" }'),
     ),
     Case(
         "long hop",
-        ("long hop of pep", "random loss on satellite (hub → terminal)"),
+        ("random loss on satellite (hub → terminal)",),
         three_links(SATELLITE + '\nforward = { loss = "1 %" }', more=split('long = { congestion = "reno" }'), duration="120 s"),
     ),
     Case(
         "proxy's window",
-        ("long hop of pep", "receive buffer"),
+        ("the receive buffer of 60 kB on the long hop of pep",),
         three_links(SATELLITE, more=split('buffer = "60 kB"\nlong = { receive_buffer = "60 kB" }')),
     ),
     Case(
         "long hop full",
-        ("long hop of pep", "satellite (hub → terminal) is full"),
+        ("Fills satellite (hub → terminal)",),
         three_links(
             'rate = "5 Mbit/s"\ndelay = "250 ms"\nqueue = "500 packets"',
             more=split(),
@@ -235,7 +235,7 @@ CASES = [
     ),
     Case(
         "last hop",
-        ("lan (terminal → client)",),
+        ("Fills lan (terminal → client)",),
         three_links(
             SATELLITE, more=split(), last='rate = "1 Mbit/s"\ndelay = "1 ms"', duration="150 s", warmup="50 s"
         ),
@@ -247,7 +247,7 @@ CASES = [
     ),
     Case(
         "starved by others",
-        ("others", "bully"),
+        ("other flows: group bully (2 flows), which shares path",),
         one_link(
             'rate = "10 Mbit/s"\ndelay = "50 ms"\nqueue = "300 packets"',
             'tcp = { congestion = "reno" }',
@@ -259,7 +259,7 @@ CASES = [
     ),
     Case(
         "policed",
-        ("policer", "2 Mbit/s"),
+        ("the throttle policer at hub, which lets 2 Mbit/s pass",),
         three_links(
             'rate = "50 Mbit/s"\ndelay = "40 ms"',
             'tcp = { congestion = "reno" }',
@@ -269,12 +269,12 @@ CASES = [
     ),
     Case(
         "reordering",
-        ("reorder",),
+        ("reordering on path (server → client)",),
         one_link(LINK + '\nreordering = { probability = "2 %", delay = "50 ms" }', 'tcp = { congestion = "reno" }', "120 s"),
     ),
     Case(
         "proxy at one node",
-        ("path behind pep", "its congestion control (bbr) is the limit"),
+        ("random loss on satellite (hub → terminal)",),
         three_links(
             SATELLITE + '\nforward = { loss = "1 %" }',
             more='[[middlebox]]\nname = "pep"\nkind = "split"\nat = "hub"\nfar = { congestion = "bbr" }\n',
@@ -283,7 +283,7 @@ CASES = [
     ),
     Case(
         "proxy at one node, by the flow's own settings",
-        ("path behind pep", "its congestion control (reno) takes for congestion"),
+        ("random loss on satellite (hub → terminal)",),
         three_links(
             SATELLITE + '\nforward = { loss = "1 %" }',
             'tcp = { congestion = "reno" }',
@@ -292,7 +292,7 @@ CASES = [
     ),
     Case(
         "return link beside a link that is full at times",
-        ("The return link satellite (terminal → hub) is full", "by ACKs", "5 % of the packets wait there for 6."),
+        ("the return link satellite (terminal → hub) of 16 kbit/s", "ACKs fill the queue and 5 % of the packets wait 6."),
         three_links(
             'delay = "250 ms"\nforward = { rate = "8 Mbit/s", queue = "400 packets" }\n'
             'reverse = { rate = "16 kbit/s", queue = "200 packets" }',
@@ -302,7 +302,7 @@ CASES = [
     ),
     Case(
         "upload on the return link",
-        ("The return link satellite (terminal → hub) is full", "other data", "5 % of the packets wait there for 398 ms"),
+        ("the return link satellite (terminal → hub) of 512 kbit/s", "ACKs wait behind other data and 5 % of the packets wait 398 ms"),
         three_links(
             'delay = "20 ms"\nforward = { rate = "20 Mbit/s", queue = "400 packets" }\n'
             'reverse = { rate = "512 kbit/s", queue = "200 packets" }',
@@ -312,14 +312,14 @@ CASES = [
     ),
     Case(
         "loss of most ACKs",
-        ("ACKs are lost", "path (client → server) loses 69.2 % of the packets", "none of its packets was lost", "7 times"),
+        ("random loss on path (client → server), 69.2 % of the ACKs",),
         one_link('delay = "50 ms"\nforward = { rate = "10 Mbit/s", queue = "200 packets" }\n'
                  'reverse = { rate = "10 Mbit/s", loss = "60 %" }'),
         ("(0 % of its packets",),
     ),
     Case(
         "rate of a policer",
-        ("policer", "5 Mbit/s", "only a higher rate there would make it faster"),
+        ("the throttle policer at hub, which lets 5 Mbit/s pass",),
         three_links(
             'rate = "50 Mbit/s"\ndelay = "40 ms"',
             'tcp = { congestion = "bbr" }',
@@ -330,12 +330,12 @@ CASES = [
     ),
     Case(
         "Nagle's algorithm",
-        ("95 % of its responses come within 1.66 s", "base RTT 513 ms", "The largest part is Nagle's algorithm, 69 %", "TCP_NODELAY"),
+        ("response, 95th percentile 1.66 s", "513 ms", "Nagle's algorithm"),
         three_links('rate = "10 Mbit/s"\ndelay = "250 ms"', 'app = { kind = "keystrokes" }', duration="120 s"),
     ),
     Case(
         "base RTT of answers",
-        ("responses come within 51", "base RTT 51", "Nothing makes it shorter but a shorter path"),
+        ("Limited by the path's delay, a round trip of 513 ms", "only a shorter path makes it faster"),
         three_links(
             'rate = "10 Mbit/s"\ndelay = "250 ms"', 'app = { kind = "keystrokes" }\ntcp = { nagle = false }'
         ),
@@ -343,7 +343,7 @@ CASES = [
     ),
     Case(
         "queueing before answers",
-        ("The largest part is queueing at path (server → client)", "fq_codel"),
+        ("queueing at path (server → client), where 5 % of the packets wait 1.19 s",),
         one_link(
             'delay = "25 ms"\nforward = { rate = "10 Mbit/s", queue = "1000 packets" }\nreverse = { rate = "2 Mbit/s" }',
             'app = { kind = "keystrokes" }\ntcp = { nagle = false }',
@@ -352,13 +352,13 @@ CASES = [
     ),
     Case(
         "window after pauses",
-        ("The largest part is slow start", "3 further round trips", "restart_after_idle"),
+        ("slow start, which doubles", "initial window 10 packets"),
         one_link(flow='app = { kind = "request", response = "100 kB", think = "3 s" }\ntcp = { nagle = false }'),
         ("larger initial window or a longer transfer",),
     ),
     Case(
         "a connection for each object",
-        ("95 % of its pages come within", "handshakes", "The largest part is slow start", "app.persistent"),
+        ("slow start, which doubles", "the handshake"),
         three_links(
             'rate = "20 Mbit/s"\ndelay = "290 ms"',
             'app = { kind = "web", objects = 10, think = "2 s", document = "30 kB", object = "15 kB" }\n'
@@ -367,13 +367,13 @@ CASES = [
     ),
     Case(
         "limited slow start",
-        ("limited slow start (RFC 3742) does not double above max_ssthresh = 100 packets", "adds at most 50 packets"),
+        ("limited slow start (RFC 3742), which does not double above 100 packets",),
         one_link('rate = "100 Mbit/s"\ndelay = "250 ms"\nqueue = "2000 packets"', 'tcp = { slow_start = "limited" }'),
         ("one doubling",),
     ),
     Case(
         "random loss beside drops",
-        ("About 60 % of its losses are random loss on path (server → client) (0.13 % of the packets)",),
+        ("random loss on path (server → client), 0.13 % of the packets", "Then by the queue at path"),
         one_link(
             'rate = "20 Mbit/s"\ndelay = "40 ms"\nqueue = "40 packets"\n'
             'forward = { loss = { kind = "gilbert_elliott", good_to_bad = "0.04 %", bad_to_good = "20 %" } }',
@@ -382,7 +382,7 @@ CASES = [
     ),
     Case(
         "marks of a queue with a small target",
-        ("(codel) marks packets (ECN): 2 marks", "Its target of 1 ms and interval of 20 ms are small for a base RTT of 201 ms"),
+        ("codel with a target of 1 ms, which marked 2 packets",),
         one_link(
             'rate = "20 Mbit/s"\ndelay = "100 ms"\n'
             'forward = { queue = { kind = "codel", limit = "1000 packets", target = "1 ms", interval = "20 ms" } }',

@@ -69,12 +69,13 @@ def test_nothing_helps_where_the_link_is_the_limit():
 
 def test_a_budget_is_kept_and_its_end_is_named():
     scenario = full(rate="10 Mbit/s", receive_buffer="8 kB")
-    for runs in (1, 4):
+    # A quarter of the runs is for causes: the second run of the scenario as it is looks for chance.
+    for runs, tried_then in ((1, 0), (4, 2)):
         found = advise(scenario, seconds=None, runs=runs)
         assert found.runs == runs
         assert found.best is None
         tried, fit = len(found.rows), len(found.rows) + found.out_of_budget
-        assert tried == runs - 1 < fit
+        assert tried == tried_then < fit
         assert f"({tried} of {fit} remedies tried): give a larger budget" in found.headline
         # A single seed shows what is promising, not what is certain.
         assert ("Most promising so far: " in found.headline) == bool(found.rows)
@@ -125,7 +126,8 @@ def test_the_least_buffer_is_goodput_times_round_trip(buffer):
     assert value * 1024 == pytest.approx(6e6 / 8 * (0.2 + 0.0012), rel=0.02)
     (number,) = least.turned
     assert number.settled
-    assert number.least.met == number.least.reached.n == 5
+    # Without randomness two equal runs stand for every seed.
+    assert number.least.met == number.least.reached.n >= 5
     assert number.least.reached.low > 6e6 > number.short.reached.high
     # One KiB less than 150 of them: the next number that was tried is within 2 %.
     assert 0 < value - number.short.value <= 2
@@ -350,13 +352,6 @@ def test_a_goal_beyond_the_numbers_that_are_tried():
     assert found.headline.startswith("The least change that reaches completion < 0.4 s: initial window of 206 packets")
 
 
-def diagnosed(scenario, *groups):
-    """The findings of a scenario as it is."""
-    content = tomllib.loads(core.resolve(as_document(scenario), ())[0])
-    summary = longhaul.run(scenario, tables=False).summary
-    return Diagnosis(summary, content, groups or ["f"], {name: name for name in groups or ["f"]})
-
-
 def test_reordering_is_found_and_mended():
     """Each packet that is late by 20 ms is passed by up to 33 at 20 Mbit/s, and taken for lost after three."""
     scenario = (
@@ -368,7 +363,7 @@ def test_reordering_is_found_and_mended():
         .flow("a", "b", name="f")
     )  # fmt: skip
     found = advise(scenario, can=["sender"], seconds=None, runs=60)
-    assert "path (a → b) reorders packets" in found.findings["reordering"]
+    assert found.findings["reordering"].startswith("reordering on path (a → b): without it × ")
     helps = {row.title: math.exp(row.gain.mean) for row in found.better}
     assert helps["a loss is what 100 later packets pass (duplicate_threshold)"] > 8
     assert helps["congestion control bbr"] > 8
@@ -382,11 +377,9 @@ def test_lost_acks_are_no_small_messages():
         .link("path", "a", "b", delay="50 ms", rate="10 Mbit/s", queue="200 packets", reverse={"loss": "60 %"})
         .flow("a", "b", name="f")
     )
-    found = diagnosed(scenario)
-    assert "path (b → a) loses 69.2 % of the ACKs" in found.findings["loss of ACKs"].evidence
-    assert found.findings["loss of ACKs"].present
-    assert not found.findings["small messages"].present
     advice = advise(scenario, can=["sender", "receiver"], seconds=None, runs=60)
+    assert advice.findings["loss of ACKs"].startswith("random loss on path (b → a), 69.2 % of the ACKs: without it × ")
+    assert "small messages" not in advice.findings
     assert any("bbr" in row.title or "streams" in row.title for row in advice.better)
 
 
@@ -397,9 +390,9 @@ def test_an_outage_of_both_directions_is_one_and_no_loss_of_the_link():
         .link("path", "a", "b", rate="10 Mbit/s", delay="30 ms", queue="200 packets", outages=outages)
         .flow("a", "b", name="f")
     )
-    found = diagnosed(scenario)
-    assert found.findings["outage"].evidence == "links of the path have 2 outages"
-    assert not found.findings["loss on the link"].present
+    found = advise(scenario, seconds=None, runs=80)
+    assert found.findings["outage"].startswith("2 outages of path (a → b), 10 s in all")
+    assert "loss on the link" not in found.findings
 
 
 def test_the_rate_of_a_throttle_is_a_limit():
@@ -486,6 +479,12 @@ def test_what_linux_commands_are_of(command, tmp_path):
     assert "The numbers are those of" not in command(*arguments, "--set", "flow.f.tcp.variant=linux").out
 
 
+def undiagnosed(scenario):
+    """What remedies are made for, without causes."""
+    content = tomllib.loads(core.resolve(as_document(scenario), ())[0])
+    return Diagnosis(longhaul.run(scenario, tables=False).summary, content, ["f"], {"f": "f"})
+
+
 def test_a_proxy_s_buffer_is_half_a_bandwidth_delay_product_and_its_files_have_a_folder():
     scenario = (
         Scenario("proxy", duration="30 s")
@@ -494,7 +493,7 @@ def test_a_proxy_s_buffer_is_half_a_bandwidth_delay_product_and_its_files_have_a
         .link("home", "edge", "client", rate="1 Gbit/s", delay="1 ms")
         .flow("server", "client", name="f")
     )
-    made = [one for one in remedies(diagnosed(scenario)) if one.family == "proxy" and "buffer" in str(one.settings)]
+    made = [one for one in remedies(undiagnosed(scenario)) if one.family == "proxy" and "buffer" in str(one.settings)]
     # Half of 20 Mbit/s times 513 ms, in packets of 1500 bytes with 1460 of payload.
     sizes = {box["buffer"] for one in made for box in one.settings["middlebox"] if box["kind"] == "split"}
     assert sizes == {"610 KiB"}

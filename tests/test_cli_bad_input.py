@@ -94,7 +94,8 @@ def test_line_numbers_are_those_of_the_file_also_after_a_sweep_table(command, tm
         (["verify", "{missing}"], ["does not exist"]),
         (["verify", "{full}"], ["full is not the result of a run: it has no summary.json"]),
         (["explain", "{full}"], ["full is not the result of a run: it has no summary.json"]),
-        (["explain", "{scenario}"], ["is not a directory"]),
+        (["explain", "{missing}"], ["cannot read the scenario"]),
+        (["explain", "{scenario}", "--budget", "5 runs"], ["write a time"]),
     ],
 )  # fmt: skip
 def test_bad_arguments(command, scenario, tmp_path, monkeypatch, arguments, words):

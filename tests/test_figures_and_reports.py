@@ -8,7 +8,6 @@ import longhaul
 import numpy as np
 import pytest
 from longhaul import plots
-from longhaul.explain import explain
 from longhaul.plots import decimation, links, margins, style
 from longhaul.report import explore
 from longhaul.units import quantity
@@ -77,7 +76,7 @@ def test_a_report_shows_warnings_and_escapes_names(tmp_path):
     ]
     assert "<script>alert" not in html
     assert "bandwidth-delay product" in html
-    assert "Waited for the receiver&#39;s window" in html
+    assert "its time: receiver&#39;s window" in html
 
 
 def test_the_report_of_a_real_run(command, scenario, tmp_path):
@@ -99,42 +98,19 @@ def test_a_result_without_time_series_still_has_a_report(command, scenario, tmp_
     assert command("plot", out, "--kind", "cwnd").code == 2
 
 
-def test_explanations_say_what_helps():
-    flow = {
-        "limited": {"receiver_window": 0.9, "slow_start": 0.05},
-        "metrics": {"goodput_bps": 1e6, "rtt_mean_s": 0.6},
-        "predicted": {"window_limit_bps": 873_800.0, "fair_share_bps": 10e6},
-    }
-    text = explain(flow)
-    assert "65.5 kB" in text
-    assert "750 kB would fill" in text
-    assert "slow start" not in text
-
-
-def test_a_flow_below_its_share_is_told_whether_queues_stand():
-    flow = {
-        "limited": {"cwnd": 0.9},
-        "base_rtt_s": 0.1,
-        "metrics": {"goodput_bps": 1e6, "rtt_mean_s": 0.36, "congestion_event_rate": 0.002},
-        "predicted": {"fair_share_bps": 2e6},
-    }
-    assert "once in 500 packets, and its path has standing queues" in explain(flow)
-    flow["metrics"]["rtt_mean_s"] = 0.12
-    assert "once in 500 packets, and it grew back too slowly" in explain(flow)
-
-
-def test_a_starved_flow_is_not_compared_with_an_equal_share():
-    # 12 kbit/s x 0.5 s / 8 = 750 B: three quarters of a packet of 1000 B in a round trip.
-    flow = {
-        "limited": {"cwnd": 0.8, "recovery": 0.2},
-        "metrics": {"goodput_bps": 30e3, "rtt_mean_s": 0.5, "delivered_bytes": 90e3, "received_packets": 90},
-        "predicted": {"fair_share_bps": 12e3},
-    }
-    text = explain(flow)
-    assert "The link is overloaded: an equal share of it is 0.75 packets in a round trip of 500 ms." in text
-    assert "normal congestion control" not in text
-    # With four packets in a round trip it is an ordinary flow.
-    assert "overloaded" not in explain({**flow, "predicted": {"fair_share_bps": 64e3}})
+def test_a_report_begins_with_the_waterfall_if_causes_are_tested(command, tmp_path):
+    file = tmp_path / "s.toml"
+    scenario = longhaul.Scenario("window", duration="10 s").link("path", "a", "b", rate="5 Mbit/s", delay="50 ms")
+    file.write_text(scenario.flow("a", "b", name="f", tcp={"receive_buffer": "16 kB"}).to_toml())
+    assert command("run", file, "--out", tmp_path / "r", "-q").code == 0
+    assert command("report", tmp_path / "r", "--explain").code == 0
+    html = (tmp_path / "r" / "report.html").read_text()
+    begin = html.index("What limits f")
+    assert begin < html.index("<figure")
+    assert "without the receiver&#39;s window of 16 kB" in html[begin:]
+    assert 'class="waterfall"' in html
+    assert command("report", tmp_path / "r", "--force").code == 0
+    assert "What limits f" not in (tmp_path / "r" / "report.html").read_text()
 
 
 #: 8 Mbit/s, from 20 s 2 Mbit/s, nothing from 30 to 35 s, from 40 s again 8 Mbit/s and 300 ms instead of 100 ms.

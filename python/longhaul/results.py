@@ -238,26 +238,19 @@ class Result:
             flows = numbers(flows, "flows", "numbers of flows")
         return plots.draw(self, kind, plots.View(flows=flows, start=start, end=end))
 
-    def explain(self, flow: int | str | None = None) -> str:
-        """What limited the flows, and what would change that, as text: a paragraph for each group of like flows, then for those
-        that are unlike; or for one flow, by its number or name. Raises `ResultError` if there is no such flow.
+    def explain(self, flow: int | str | None = None, *, seconds: float = 30.0) -> str:
+        """What limits the flows, as text: for each group the causes whose absence changes what its applications notice.
+
+        Causes are tested by runs without them, for at most `seconds` of wall-clock time; where no second run is possible the text
+        states so, and where the time went. `flow` is a flow's number or name, or a group. Raises `ResultError` if there is none.
         """
         from . import explain as explaining
 
-        content = explaining.content_of(self)
         flows = self.summary["flows"]
-        if flow is not None:
-            chosen = [one for one in flows if flow in (one["id"], one["name"])]
-            if not chosen:
-                raise ResultError(f"no flow {flow!r}; there are {len(flows)}, from 0 or {flows[0]['name']!r}")
-            return explaining.explain(chosen[0], self.summary, (), content)
-        if len(flows) == 1:
-            return explaining.explain(flows[0], self.summary, (), content)
-        parts = []
-        for group in explaining.explain_groups(flows, self.summary, content):
-            parts.append(f"{group.name}: {group.text}")
-            parts.extend(f"{names} ({goodput}), unlike the others: {text}" for names, goodput, text in group.unlike)
-        return "\n".join(parts)
+        chosen = [one["id"] for one in flows if flow is None or flow in (one["id"], one["name"], one["group"])]
+        if not chosen:
+            raise ResultError(f"no flow {flow!r}; there are {len(flows)}, from 0 or {flows[0]['name']!r}")
+        return explaining.explain_result(self, seconds, lambda _: chosen).text
 
     def explore(self, height: int = 720) -> Page:
         """The report with figures to explore, for the output of a notebook's cell; `height` in pixels."""
@@ -275,20 +268,30 @@ class Result:
             f"<tr><td>{escape(title)}</td><td><b>{escape(value)}</b></td></tr>"
             for title, value in tables.key_numbers(self)
         )
-        text = "".join(f"<p>{escape(line)}</p>" for line in self.explain().split("\n")[:6])
+        from . import explain as explaining
+
+        lines = [f"{one.name}: {one.text}" for one in explaining.group_texts(self.summary["flows"])]
+        text = "".join(f"<p>{escape(line)}</p>" for line in lines[:6])
         return f"<b>{escape(self.name)}</b>, seed {self.summary['seed']}<table>{numbers}</table>{text}"
 
     def report(
-        self, path: str | Path, progress: Callable[[int, int], None] | None = None, *, force: bool = False
+        self,
+        path: str | Path,
+        progress: Callable[[int, int], None] | None = None,
+        *,
+        force: bool = False,
+        explain_s: float = 0.0,
     ) -> Path:
         """Writes the report, one HTML file that needs nothing else, and returns its path.
+
+        With `explain_s` it begins with what limits the flows, tested for at most so many seconds of wall-clock time.
 
         `progress(done, total)` is called before each figure and at the end. `report.html` in the result's directory is not replaced,
         but by `force`, where it was changed: `OutputError`.
         """
         from . import report
 
-        return report.write_run_report(self, Path(path), progress, force=force)
+        return report.write_run_report(self, Path(path), progress, force=force, explain_s=explain_s)
 
     def __repr__(self) -> str:
         where = f" in {self.path}" if self.path else ""

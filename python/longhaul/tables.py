@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import qoe
-from .bottleneck import link_name
 from .explain import content_of, limit_title, main_limit
 from .results import Result, unit_of
 from .units import counted, plus_minus, quantity
+from .why.case import link_name
 
 if TYPE_CHECKING:
     from .sweep.result import SweepResult

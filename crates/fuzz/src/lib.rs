@@ -492,7 +492,7 @@ pub fn http_connect(input: &[u8]) {
 pub fn pep_config(input: &[u8]) {
     let Ok(config) = longhaul_pep::load::parse(&String::from_utf8_lossy(input), "fuzz") else { return };
     if let Some(intercept) = &config.intercept {
-        let _ = longhaul_pep::plan::printed(intercept, &config.limits);
+        let _ = longhaul_pep::plan::printed(intercept, &config.limits, &Default::default());
     }
 }
 

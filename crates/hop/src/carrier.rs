@@ -29,6 +29,11 @@ pub trait Carrier {
     fn finish(&mut self, now: Instant, flow: FlowId);
     /// Gives up a flow in both directions.
     fn reset(&mut self, now: Instant, flow: FlowId, code: ResetCode);
+    /// Gives up a flow in both directions; the peer's owner reads what was written before it is notified. Then [`Event::Delivered`]
+    /// comes.
+    fn reset_behind(&mut self, now: Instant, flow: FlowId, code: ResetCode);
+    /// Bytes that were written to a flow, and that the peer has not reported as read.
+    fn undelivered(&self, flow: FlowId) -> u64;
     /// Closes all connections.
     fn close(&mut self, now: Instant);
     /// The next event.
@@ -63,6 +68,12 @@ impl Carrier for Node {
     }
     fn reset(&mut self, now: Instant, flow: FlowId, code: ResetCode) {
         self.reset(now, flow, code);
+    }
+    fn reset_behind(&mut self, now: Instant, flow: FlowId, code: ResetCode) {
+        self.reset_behind(now, flow, code);
+    }
+    fn undelivered(&self, flow: FlowId) -> u64 {
+        self.undelivered(flow)
     }
     fn close(&mut self, now: Instant) {
         self.close(now);
@@ -102,6 +113,12 @@ impl Carrier for Pool {
     }
     fn reset(&mut self, _now: Instant, flow: FlowId, code: ResetCode) {
         self.reset(flow, code);
+    }
+    fn reset_behind(&mut self, _now: Instant, flow: FlowId, code: ResetCode) {
+        self.reset_behind(flow, code);
+    }
+    fn undelivered(&self, flow: FlowId) -> u64 {
+        self.undelivered(flow)
     }
     fn close(&mut self, _now: Instant) {
         self.close();

@@ -3,7 +3,7 @@
 use crate::coding::{Decoder, Encoder};
 use crate::reassembly::Reassembly;
 use crate::scheduler::Turn;
-use crate::types::{FlowId, Open, Piece};
+use crate::types::{FlowId, Open, Piece, ResetCode};
 use bytes::Bytes;
 use longhaul_units::Instant;
 use quinn_proto::StreamId;
@@ -16,6 +16,8 @@ pub enum Phase {
     Open,
     /// The end was given, and is not confirmed.
     Ending,
+    /// Nothing more is written, and no end follows: a reset does, or the peer reads no more.
+    Leaving,
     /// Nothing more is to be done.
     Over,
 }
@@ -36,6 +38,8 @@ pub struct Outgoing {
     pub acknowledged: bool,
     /// The owner waits for room.
     pub blocked: bool,
+    /// Bytes given up because the peer reads no more; then nothing else happens.
+    pub given_up: Option<u64>,
     pub turn: Turn,
     /// Bytes of the head, which the owner did not write.
     pub head: u64,
@@ -56,6 +60,8 @@ pub struct Incoming {
     pub reported: u64,
     /// The owner was notified that there is something to read.
     pub told: bool,
+    /// The peer resets the flow behind so many bytes.
+    pub reset: Option<(u64, ResetCode)>,
     pub phase: Phase,
     pub decoder: Decoder,
 }
@@ -70,6 +76,8 @@ pub struct Flow {
     /// `None` while the head of a flow of the peer is incomplete.
     pub open: Option<Open>,
     pub accepted: bool,
+    /// This node's owner has reset the flow behind what was written, which is still on its way.
+    pub leaving: Option<ResetCode>,
     pub out: Outgoing,
     pub into: Incoming,
 }
@@ -78,6 +86,12 @@ impl Outgoing {
     /// Bytes under way or unread.
     pub fn outstanding(&self) -> u64 {
         self.fed + self.queued - self.consumed
+    }
+
+    /// Bytes of the owner that the peer has not reported as read.
+    pub fn undelivered(&self) -> u64 {
+        self.given_up.unwrap_or(0)
+            + self.outstanding().saturating_sub(self.head.saturating_sub(self.consumed))
     }
 
     /// Takes at most `most` bytes from the front of the queue, a piece at a time and without copying.
@@ -96,7 +110,8 @@ impl Outgoing {
     }
 
     pub fn is_over(&self) -> bool {
-        self.phase == Phase::Over || (self.acknowledged && self.consumed == self.fed)
+        self.phase == Phase::Over
+            || (self.given_up.is_none() && self.acknowledged && self.consumed == self.fed)
     }
 }
 
@@ -108,6 +123,12 @@ impl Incoming {
 
     pub fn is_over(&self) -> bool {
         self.drained && self.phase == Phase::Over
+    }
+
+    /// Nothing is left in front of the peer's reset.
+    pub fn must_reset(&self) -> Option<ResetCode> {
+        let (size, code) = self.reset?;
+        (self.reassembly.taken() >= size || self.phase == Phase::Over).then_some(code)
     }
 
     /// There are bytes behind the end, or the stream's own end is another one than that which parities have stated.
@@ -130,6 +151,7 @@ impl Flow {
             remote,
             open,
             accepted: remote,
+            leaving: None,
             out: Outgoing {
                 queue: VecDeque::new(),
                 queued: 0,
@@ -139,6 +161,7 @@ impl Flow {
                 ended: false,
                 acknowledged: false,
                 blocked: false,
+                given_up: None,
                 turn: Turn::default(),
                 head: 0,
                 encoder: Encoder::default(),
@@ -150,6 +173,7 @@ impl Flow {
                 drained: false,
                 reported: 0,
                 told: false,
+                reset: None,
                 phase: Phase::Open,
                 decoder: Decoder::default(),
             },

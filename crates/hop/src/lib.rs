@@ -28,6 +28,8 @@ mod node;
 mod parity;
 mod peer;
 #[doc(hidden)]
+pub mod places;
+#[doc(hidden)]
 pub mod pool;
 mod reassembly;
 mod scheduler;

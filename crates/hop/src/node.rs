@@ -4,6 +4,7 @@ use crate::config::{Config, ConfigError, LEAST_RATE, MOST_RATE, Remembered, Role
 use crate::controller::{RateController, Settings};
 use crate::gate::{Given, Shared};
 use crate::peer::{Context, Peer, State};
+use crate::places::Places;
 use crate::types::{Event, FlowId, Ledger, Open, PeerId, PeerStats, Refusal, ResetCode, Transmit};
 use bytes::{Bytes, BytesMut};
 use longhaul_quic::Clock;
@@ -27,6 +28,8 @@ const REORDERING: u32 = 8;
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(16));
 /// Buffers of DATAGRAM frames.
 const DATAGRAMS: usize = 8 << 20;
+/// Handshakes of strangers at a time: of a network, and in all.
+const STRANGERS: (usize, usize) = (64, 512);
 /// Rate where nothing else is known.
 const UNKNOWN_RATE: u64 = 1_000_000;
 
@@ -52,15 +55,24 @@ pub struct Node {
     past_stats: PeerStats,
     scratch: Vec<u8>,
     turned_away: TurnedAway,
+    strangers: Places,
+    crowded: TurnedAway,
 }
 
-/// Terminals that found no place at a hub with [`Config::max_peers`] of them.
+/// Those that found no place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TurnedAway {
     /// Attempts, since the start.
     pub count: u64,
     /// Where the last one came from.
     pub last: Option<SocketAddr>,
+}
+
+impl TurnedAway {
+    fn add(&mut self, from: SocketAddr) {
+        self.count += 1;
+        self.last = Some(from);
+    }
 }
 
 impl Node {
@@ -97,6 +109,8 @@ impl Node {
             past_stats: PeerStats::default(),
             scratch: vec![],
             turned_away: TurnedAway::default(),
+            strangers: Places::new(STRANGERS.0, STRANGERS.1),
+            crowded: TurnedAway::default(),
         };
         match node.config.role {
             Role::Hub => {
@@ -161,7 +175,7 @@ impl Node {
         let shared = self.shared();
         let client = self.quic.client(self.transport(&shared), &self.seed, self.next_peer, None);
         match self.endpoint.connect(self.clock.to_std(now), client, hub, "hub") {
-            Ok((handle, connection)) => self.insert(now, handle, connection, shared),
+            Ok((handle, connection)) => self.insert(now, handle, connection, shared, None),
             Err(_) => self.retry = Some(now + self.pause),
         }
     }
@@ -172,13 +186,15 @@ impl Node {
         handle: ConnectionHandle,
         connection: quinn_proto::Connection,
         shared: Shared,
+        stranger: Option<IpAddr>,
     ) {
         let id = PeerId(self.next_peer);
         self.next_peer += 1;
         if self.peers.len() <= handle.0 {
             self.peers.resize_with(handle.0 + 1, || None);
         }
-        let peer = Peer::new(id, connection, shared, Arc::clone(&self.config), self.clock, now);
+        let mut peer = Peer::new(id, connection, shared, Arc::clone(&self.config), self.clock, now);
+        peer.stranger = stranger;
         self.peers[handle.0] = Some(Box::new(peer));
         self.by_id.insert(id, handle.0);
         self.after_input(now, handle.0);
@@ -215,13 +231,29 @@ impl Node {
 
     fn accept_peer(&mut self, now: Instant, incoming: quinn_proto::Incoming) {
         self.scratch.clear();
-        if self.closing || self.by_id.len() >= self.config.max_peers as usize {
+        let from = incoming.remote_address();
+        if self.closing
+            || self.by_id.len().saturating_sub(self.strangers.total()) >= self.config.max_peers as usize
+        {
             if !self.closing {
-                self.turned_away.count += 1;
-                self.turned_away.last = Some(incoming.remote_address());
+                self.turned_away.add(from);
             }
             let transmit = self.endpoint.refuse(incoming, &mut self.scratch);
             return self.answer(&transmit);
+        }
+        // Addresses are easily forged: where many come, nothing is kept of one before it has answered (RFC 9000 section 8.1.2).
+        let incoming = if self.strangers.are_short() && !incoming.remote_address_validated() {
+            match self.endpoint.retry(incoming, &mut self.scratch) {
+                Ok(transmit) => return self.answer(&transmit),
+                Err(refused) => refused.into_incoming(),
+            }
+        } else {
+            incoming
+        };
+        if !self.strangers.enter(from.ip()) {
+            self.crowded.add(from);
+            // A terminal tries again by itself.
+            return self.endpoint.ignore(incoming);
         }
         let shared = self.shared();
         let mut server = self.quic.server(self.transport(&shared), &self.seed);
@@ -229,8 +261,9 @@ impl Node {
         server.migration(true);
         let at = self.clock.to_std(now);
         match self.endpoint.accept(incoming, at, &mut self.scratch, Some(Arc::new(server))) {
-            Ok((handle, connection)) => self.insert(now, handle, connection, shared),
+            Ok((handle, connection)) => self.insert(now, handle, connection, shared, Some(from.ip())),
             Err(refused) => {
+                self.strangers.leave(from.ip());
                 if let Some(transmit) = refused.response {
                     self.answer(&transmit);
                 }
@@ -253,7 +286,12 @@ impl Node {
         }
     }
 
-    /// Terminals that found no place, since the start.
+    /// Strangers that found no place for a handshake, since the start.
+    pub fn crowded(&self) -> TurnedAway {
+        self.crowded
+    }
+
+    /// Terminals that found no place among [`Config::max_peers`], since the start.
     pub fn turned_away(&self) -> TurnedAway {
         self.turned_away
     }
@@ -324,6 +362,12 @@ impl Node {
         Some(now.since(peer.heard).max(peer.shared.lock().controller.unanswered(now)))
     }
 
+    /// For how long what was sent to a peer has had no acknowledgement; zero if there is nothing.
+    pub fn unanswered(&self, now: Instant, peer: PeerId) -> Option<Duration> {
+        let index = *self.by_id.get(&peer)?;
+        Some(self.peers.get(index)?.as_deref()?.shared.lock().controller.unanswered(now))
+    }
+
     /// Gives up the connection to a peer: its flows are reset. A terminal tries again by itself.
     pub fn give_up(&mut self, now: Instant, peer: PeerId, reason: &str) {
         let Some(index) = self.by_id.get(&peer).copied() else { return };
@@ -355,6 +399,7 @@ impl Node {
         if !was_up && self.is_up(index) {
             self.end_older(now, index);
         }
+        self.end_strangeness(index);
         let Some(peer) = self.peers[index].as_deref_mut() else { return };
         while let Some(event) = peer.connection.poll_endpoint_events() {
             if let Some(answer) = self.endpoint.handle_event(ConnectionHandle(index), event) {
@@ -374,6 +419,17 @@ impl Node {
             self.past = self.past + peer.ledger();
             self.past_stats = PeerStats::default().after(&peer.stats()).after(&self.past_stats);
             self.peers[index] = None;
+        }
+    }
+
+    /// A stranger's place is free once it has shown its key, or is gone.
+    fn end_strangeness(&mut self, index: usize) {
+        let Some(peer) = self.peers[index].as_deref_mut() else { return };
+        let (up, lost) = (peer.state == State::Up, peer.state == State::Lost);
+        let Some(from) = peer.stranger.take_if(|_| up || lost) else { return };
+        self.strangers.leave(from);
+        if up {
+            self.strangers.know(from);
         }
     }
 
@@ -471,6 +527,19 @@ impl Node {
         if let Some((index, stream)) = self.flows.get(&flow).copied() {
             self.with_peer(now, index, |peer, context| peer.reset(stream, code, false, context));
         }
+    }
+
+    /// Gives up a flow in both directions; the peer's owner reads what was written before it is notified. Then [`Event::Delivered`]
+    /// comes. What the peer has written and was not read is discarded. A peer of the protocol's version 1 is reset at once.
+    pub fn reset_behind(&mut self, now: Instant, flow: FlowId, code: ResetCode) {
+        if let Some((index, stream)) = self.flows.get(&flow).copied() {
+            self.with_peer(now, index, |peer, context| peer.reset_behind(stream, code, context));
+        }
+    }
+
+    /// Bytes that were written to a flow, and that the peer has not reported as read.
+    pub fn undelivered(&self, flow: FlowId) -> u64 {
+        self.peer_of(flow).map_or(0, |(peer, stream)| peer.undelivered(stream))
     }
 
     /// Closes all connections; a terminal does not open them again.

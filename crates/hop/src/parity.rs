@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_millis(2);
 pub struct Parity {
     waiting: VecDeque<Datagram>,
     flushes: BTreeSet<(Instant, u64)>,
-    /// Streams of the peer of which parities came before anything else.
+    /// Streams of the peer of which parities, or a reset, came before anything else.
     pub early: BTreeSet<u64>,
     /// Bytes kept of all flows.
     history: u64,
@@ -79,7 +79,7 @@ impl Plan {
     /// Bytes before the last ones of a transfer, if its end is in sight.
     fn before_end(&self, out: &Outgoing) -> Option<u64> {
         let last = 2 * self.product + self.product / 2;
-        (out.phase == Phase::Ending).then(|| (out.queued + 1).saturating_sub(last))
+        matches!(out.phase, Phase::Ending | Phase::Leaving).then(|| (out.queued + 1).saturating_sub(last))
     }
 
     fn block(&self) -> u64 {
@@ -225,21 +225,23 @@ impl Peer {
 
     /// A flow of the peer may show itself by parities, if the packet that opens it is lost.
     fn find_or_open(&mut self, head: &ParityHead) -> bool {
-        if self.flows.contains_key(&head.stream) {
-            return true;
-        }
-        let Ok(id) = VarInt::from_u64(head.stream) else { return false };
+        self.flows.contains_key(&head.stream) || (head.start == 0 && self.open_early(head.stream))
+    }
+
+    /// A flow of the peer that QUIC has not shown; false if it cannot be one.
+    pub fn open_early(&mut self, stream: u64) -> bool {
+        let Ok(id) = VarInt::from_u64(stream) else { return false };
         let id = StreamId::from(id);
         let fresh = id.dir() == Dir::Bi
             && id.initiator() != self.connection.side()
             && id.index() >= self.accepted
             && id.index() < self.accepted + u64::from(self.config.max_flows)
-            && !self.parity.early.contains(&head.stream);
-        if fresh && head.start == 0 {
-            self.parity.early.insert(head.stream);
-            self.flows.insert(head.stream, Flow::new(FlowId(u64::MAX), id, true, None));
+            && !self.parity.early.contains(&stream);
+        if fresh {
+            self.parity.early.insert(stream);
+            self.flows.insert(stream, Flow::new(FlowId(u64::MAX), id, true, None));
         }
-        fresh && head.start == 0
+        fresh
     }
 }
 

@@ -13,6 +13,7 @@ use longhaul_quic::Clock;
 use longhaul_units::{Duration, Instant, Rate};
 use quinn_proto::{Connection, Dir, ReadError, StreamEvent, StreamId, VarInt};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 mod owner;
@@ -56,6 +57,8 @@ pub struct Peer {
     pub ledger: Ledger,
     pub dirty: bool,
     pub began: Instant,
+    /// Where a place among strangers was taken, until the peer is up or lost.
+    pub stranger: Option<IpAddr>,
     pub(crate) config: Arc<Config>,
     clock: Clock,
     control_out: Option<StreamId>,
@@ -63,6 +66,10 @@ pub struct Peer {
     /// Records that are not yet handed to quinn-proto, and what came of one that is incomplete.
     records: Vec<u8>,
     partial: Vec<u8>,
+    /// Version of the protocol that both have; 0 before the peer's hello.
+    version: u16,
+    /// Flows that there may be at a time, as far as is known.
+    max_flows: u32,
     /// The peer has opened flows before its hello came.
     flows_wait: bool,
     pub budget: Budget,
@@ -136,12 +143,15 @@ impl Peer {
             ledger: Ledger::default(),
             dirty: true,
             began: now,
-            config,
+            stranger: None,
+            config: Arc::clone(&config),
             clock,
             control_out: None,
             control_in: None,
             records: vec![],
             partial: vec![],
+            version: 0,
+            max_flows: config.max_flows,
             flows_wait: false,
             budget: Budget::early(),
             scheduler: Scheduler::default(),
@@ -262,7 +272,7 @@ impl Peer {
                     self.settle(number(id), context);
                 }
                 quinn_proto::Event::Stream(StreamEvent::Stopped { id, error_code }) => {
-                    self.reset_by_peer(number(id), error_code.into_inner(), context);
+                    self.stopped_by_peer(number(id), error_code.into_inner(), context);
                 }
                 _ => {}
             }
@@ -332,7 +342,12 @@ impl Peer {
         for stream in streams {
             let Some(flow) = self.remove(stream, context) else { continue };
             if flow.open.is_some() && !flow.is_complete() {
-                context.events.push_back(Event::Reset { flow: flow.id, code: ResetCode::HopDown });
+                let undelivered = flow.out.undelivered();
+                context.events.push_back(Event::Reset {
+                    flow: flow.id,
+                    code: ResetCode::HopDown,
+                    undelivered,
+                });
             }
         }
         context.events.push_back(Event::Down { peer: self.id, reason: reason.to_string() });
@@ -431,6 +446,10 @@ impl Peer {
                 self.reset_by_peer(stream, code, context);
                 Ok(())
             }
+            (_, Record::ResetAt { stream, code, size }) => {
+                self.reset_by_peer_at(stream, code, size, context);
+                Ok(())
+            }
             (_, Record::Unknown) => Ok(()),
         }
     }
@@ -438,6 +457,8 @@ impl Peer {
     fn up(&mut self, hello: &Hello, context: &mut Context<'_>) -> Result<(), &'static str> {
         let version = wire::agreed(wire::VERSIONS, hello.versions).ok_or("no common version of the hop")?;
         self.state = State::Up;
+        self.version = version;
+        self.max_flows = self.config.max_flows.min(u32::try_from(hello.max_flows).unwrap_or(u32::MAX));
         self.budget.set(self.config.credit.min(hello.credit), self.config.memory.min(hello.memory));
         if self.config.rates.send.is_none() && self.config.remembered.is_none() && hello.receive > 0 {
             self.shared.lock().controller.restart(Rate::from_bps(hello.receive));
@@ -560,12 +581,30 @@ impl Peer {
             context.events.push_back(Event::Finished { flow: flow.id });
             self.report(key);
         }
+        self.reset_if_read(key, context);
         self.settle(key, context);
+    }
+
+    /// Passes on a reset of the peer once all in front of it was read.
+    fn reset_if_read(&mut self, key: u64, context: &mut Context<'_>) {
+        let Some(flow) = self.flows.get(&key).filter(|flow| flow.open.is_some()) else { return };
+        let Some(code) = flow.into.must_reset() else { return };
+        self.report(key);
+        self.reset_by_peer(key, code.number().into(), context);
     }
 
     /// Removes a flow that is over.
     fn settle(&mut self, key: u64, context: &mut Context<'_>) {
         let Some(flow) = self.flows.get_mut(&key) else { return };
+        if let Some(code) = flow.leaving {
+            if flow.out.outstanding() == 0 {
+                context.events.push_back(Event::Delivered { flow: flow.id });
+                let stream = flow.stream;
+                self.remove(key, context);
+                self.abort(stream, code.number());
+            }
+            return;
+        }
         if flow.out.phase != Phase::Over && flow.out.is_over() {
             flow.out.phase = Phase::Over;
             context.events.push_back(Event::Delivered { flow: flow.id });
@@ -577,22 +616,67 @@ impl Peer {
 
     /// Takes a flow out of all lists. What was not delivered is lost.
     fn remove(&mut self, key: u64, context: &mut Context<'_>) -> Option<Flow> {
-        let mut flow = self.flows.remove(&key)?;
+        self.give_up_outgoing(key);
+        self.give_up_incoming(key);
+        let flow = self.flows.remove(&key)?;
         context.flows.remove(&flow.id);
+        Some(flow)
+    }
+
+    /// Nobody reads what was written: it is lost as far as it was not read.
+    fn give_up_outgoing(&mut self, key: u64) {
+        let Some(flow) = self.flows.get_mut(&key) else { return };
         self.scheduler.remove(key);
         self.blocked.retain(|other| *other != key);
+        let out = &mut flow.out;
+        self.budget.give_back(out.outstanding());
+        let lost = out.undelivered();
+        self.ledger.lost += lost - out.given_up.replace(lost).unwrap_or(0);
+        (out.queued, out.consumed) = (0, out.fed);
+        out.queue.clear();
+    }
+
+    /// Nobody reads what comes.
+    fn give_up_incoming(&mut self, key: u64) {
+        let Some(flow) = self.flows.get_mut(&key) else { return };
         if self.unreported.remove(&key) {
             self.unreported_bytes -= flow.into.reassembly.taken() - flow.into.reported;
         }
-        let lost = flow.out.outstanding();
-        let head = flow.out.head.saturating_sub(flow.out.consumed);
-        self.budget.give_back(lost);
-        self.ledger.lost += lost.saturating_sub(head);
-        self.parity.forget(&mut flow);
+        self.parity.forget(flow);
         let discarded = flow.into.reassembly.clear();
         self.held -= discarded;
         self.ledger.discarded += discarded;
-        Some(flow)
+    }
+
+    /// STOP_SENDING: the peer has reset the flow. It is not that if the peer resets the flow behind its own bytes, or has
+    /// read all in front of this node's reset: for both there are records, which come in their order.
+    fn stopped_by_peer(&mut self, key: u64, code: u64, context: &mut Context<'_>) {
+        let leaving = self.flows.get(&key).is_some_and(|flow| flow.leaving.is_some());
+        if !leaving && code != u64::from(wire::UNREAD) {
+            self.reset_by_peer(key, code, context);
+        }
+    }
+
+    /// The peer has reset a flow behind its bytes.
+    fn reset_by_peer_at(&mut self, key: u64, code: u64, size: u64, context: &mut Context<'_>) {
+        // The record may be faster than what opens the flow.
+        if !self.flows.contains_key(&key) && !self.open_early(key) {
+            return;
+        }
+        let Some(flow) = self.flows.get_mut(&key) else { return };
+        if flow.leaving.is_some() {
+            return self.reset_by_peer(key, code, context);
+        }
+        flow.into.reset = Some((size, ResetCode::from_number(code)));
+        if flow.out.phase != Phase::Over {
+            flow.out.phase = Phase::Leaving;
+            let stream = flow.stream;
+            self.give_up_outgoing(key);
+            let _ = self.connection.send_stream(stream).reset(VarInt::from_u32(0));
+            self.dirty = true;
+            self.wake_blocked(context);
+        }
+        self.reset_if_read(key, context);
     }
 
     fn reset_by_peer(&mut self, key: u64, code: u64, context: &mut Context<'_>) {
@@ -606,7 +690,7 @@ impl Peer {
         context.events.push_back(if refused {
             Event::Refused { flow: flow.id, reason }
         } else {
-            Event::Reset { flow: flow.id, code: reason }
+            Event::Reset { flow: flow.id, code: reason, undelivered: flow.out.undelivered() }
         });
         self.wake_blocked(context);
     }
@@ -650,7 +734,9 @@ impl Peer {
             restored_bytes: self.parity.restored_bytes,
             acks: quinn.frame_tx.acks,
             flows: self.flows.len() as u32,
+            max_flows: self.max_flows,
             overloads: core.controller.overloads(),
+            address: Some(self.connection.remote_address()),
         }
     }
 

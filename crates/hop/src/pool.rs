@@ -115,7 +115,11 @@ impl Pool {
         let (peer, streams) = (lane.peer, lane.streams.keys().copied().collect::<Vec<_>>());
         for stream in streams {
             if let Some(stream) = self.remove(id, stream) {
-                self.events.push_back(Event::Reset { flow: stream.id, code: ResetCode::HopDown });
+                self.events.push_back(Event::Reset {
+                    flow: stream.id,
+                    code: ResetCode::HopDown,
+                    undelivered: stream.out.undelivered(),
+                });
             }
         }
         self.lanes.remove(&id);
@@ -220,6 +224,30 @@ impl Pool {
         self.end(flow, |flow| Frame::Reset { flow, code });
     }
 
+    /// Gives up a flow in both directions; the peer's owner reads what was written before it is notified. Then [`Event::Delivered`]
+    /// comes. A peer of the protocol's version 1 is reset at once.
+    pub fn reset_behind(&mut self, flow: FlowId, code: ResetCode) {
+        let Some((id, number)) = self.flows.get(&flow).copied() else { return };
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        let Some(stream) = lane.streams.get_mut(&number) else { return };
+        if lane.version < wire::RESETS_BEHIND || stream.out.outstanding() == 0 {
+            return self.reset(flow, code);
+        }
+        stream.leaving = true;
+        if stream.out.phase == Phase::Open {
+            stream.out.phase = Phase::Leaving;
+        }
+        let size = stream.out.sent + stream.out.queued;
+        let record = Record::ResetAt { stream: number, code: code.number().into(), size };
+        Frame::Record(record).write(&mut lane.control);
+        self.discard_incoming(id, number);
+    }
+
+    /// Bytes that were written to a flow, and that the peer has not reported as read.
+    pub fn undelivered(&self, flow: FlowId) -> u64 {
+        self.stream(flow).map_or(0, |(stream, _)| stream.out.undelivered())
+    }
+
     fn end(&mut self, flow: FlowId, frame: impl FnOnce(u64) -> Frame<'static>) {
         let Some((id, number)) = self.flows.get(&flow).copied() else { return };
         if self.remove(id, number).is_none() {
@@ -321,6 +349,7 @@ impl Pool {
             sent_bytes: stats.sent_bytes + lane.sent_bytes,
             received_bytes: stats.received_bytes + lane.received_bytes,
             flows: stats.flows + lane.streams.len() as u32,
+            max_flows: self.config.max_flows.min(u32::try_from(lane.max_flows).unwrap_or(u32::MAX)),
             ..stats
         }))
     }

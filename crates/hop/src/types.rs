@@ -185,7 +185,7 @@ pub enum Event {
         /// Which flow.
         flow: FlowId,
     },
-    /// The peer has all bytes and the end of this node's direction.
+    /// The peer has all bytes and the end of this node's direction, or the reset behind them ([`crate::Node::reset_behind`]).
     Delivered {
         /// Which flow.
         flow: FlowId,
@@ -196,6 +196,8 @@ pub enum Event {
         flow: FlowId,
         /// Why.
         code: ResetCode,
+        /// Bytes that this node's owner has written and the peer has not reported as read: all that may be missing there.
+        undelivered: u64,
     },
 }
 
@@ -292,8 +294,12 @@ pub struct PeerStats {
     pub acks: u64,
     /// Flows open.
     pub flows: u32,
+    /// Flows that there may be at a time: the smaller bound of both nodes.
+    pub max_flows: u32,
     /// Times that the rate was cut for overload.
     pub overloads: u64,
+    /// Where it is now, over QUIC: a peer may move (RFC 9000, section 9).
+    pub address: Option<SocketAddr>,
 }
 
 impl PeerStats {

@@ -5,13 +5,20 @@
 //!   Records of unknown types are skipped, so that later versions can add some.
 //! * *Flow*: one bidirectional stream. The opener's direction begins with a head ([`write_open`]); all else is the flow's bytes,
 //!   without further framing. The end is the stream's, a reset is RESET_STREAM or STOP_SENDING with a [`crate::ResetCode`].
+//! * *Reset behind data* (version 2): RESET_STREAM discards what has not arrived (RFC 9000 section 3.2), and quinn-proto has no
+//!   RESET_STREAM_AT (draft-ietf-quic-reliable-stream-reset). So the reset is a record that gives the size up to which the stream is
+//!   delivered first; RESET_STREAM follows when all of that was read. STOP_SENDING with [`UNREAD`] stops the other direction.
 //! * *Parities* travel in DATAGRAM frames (RFC 9221), [`ParityHead`] and symbols.
 
 use crate::types::Open;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Versions of the protocol that this code has.
-pub const VERSIONS: (u16, u16) = (1, 1);
+pub const VERSIONS: (u16, u16) = (1, 2);
+/// The first version with [`Record::ResetAt`].
+pub const RESETS_BEHIND: u16 = 2;
+/// Code of STOP_SENDING with which nothing but reading has ended.
+pub const UNREAD: u32 = 1 << 17;
 /// ALPN of the hop (RFC 7301).
 #[cfg(feature = "tls")]
 pub const ALPN: &[u8] = b"longhaul-hop";
@@ -47,6 +54,9 @@ pub enum Record {
     /// A flow is given up by the sender of this record, with the code of RESET_STREAM. QUIC does not deliver that frame, or
     /// STOP_SENDING, where all bytes and the end of a direction are acknowledged, whether they were read or not.
     Reset { stream: u64, code: u64 },
+    /// A flow is given up by the sender of this record. Its bytes up to this size, the head included, are delivered first; the other
+    /// direction is over.
+    ResetAt { stream: u64, code: u64, size: u64 },
     /// One of a later version.
     Unknown,
 }
@@ -96,6 +106,7 @@ const HELLO: u64 = 0;
 const CONSUMED: u64 = 1;
 const ACCEPTED: u64 = 2;
 const RESET: u64 = 3;
+const RESET_AT: u64 = 4;
 
 impl Record {
     /// Appends the record.
@@ -129,6 +140,12 @@ impl Record {
                 write_varint(*stream, &mut body);
                 write_varint(*code, &mut body);
                 RESET
+            }
+            Record::ResetAt { stream, code, size } => {
+                for value in [stream, code, size] {
+                    write_varint(*value, &mut body);
+                }
+                RESET_AT
             }
             Record::Unknown => return,
         };
@@ -169,6 +186,9 @@ impl Record {
             CONSUMED => Record::Consumed { stream: reader.varint()?, offset: reader.varint()? },
             ACCEPTED => Record::Accepted { stream: reader.varint()? },
             RESET => Record::Reset { stream: reader.varint()?, code: reader.varint()? },
+            RESET_AT => {
+                Record::ResetAt { stream: reader.varint()?, code: reader.varint()?, size: reader.varint()? }
+            }
             _ => Record::Unknown,
         })
     }
@@ -327,6 +347,8 @@ mod tests {
         prop_oneof![
             (number.clone(), 0u64..1 << 62).prop_map(|(stream, offset)| Record::Consumed { stream, offset }),
             (number.clone(), 0u64..1 << 17).prop_map(|(stream, code)| Record::Reset { stream, code }),
+            (number.clone(), 0u64..1 << 17, number.clone())
+                .prop_map(|(stream, code, size)| Record::ResetAt { stream, code, size }),
             number.prop_map(|stream| Record::Accepted { stream }),
             (any::<(u16, u16)>(), [0u64..1 << 62, 0u64..1 << 62, 0u64..1 << 62, 0u64..1 << 62]).prop_map(
                 |(versions, [credit, memory, max_flows, receive])| Record::Hello(Hello {
@@ -416,7 +438,7 @@ mod tests {
 
         /// Records of later versions are skipped, whatever is in them.
         #[test]
-        fn unknown_records_are_skipped(kind in 3u64..1 << 62, body in prop::collection::vec(any::<u8>(), 0..1024)) {
+        fn unknown_records_are_skipped(kind in 5u64..1 << 62, body in prop::collection::vec(any::<u8>(), 0..1024)) {
             let mut bytes = vec![];
             write_varint(kind, &mut bytes);
             write_varint(body.len() as u64, &mut bytes);

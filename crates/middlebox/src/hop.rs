@@ -314,7 +314,7 @@ impl<P: Payload> HopNode<P> {
                     }
                 }
                 Event::Finished { flow } => self.on_finished(now, flow),
-                Event::Reset { flow, code } | Event::Refused { flow, reason: code } => {
+                Event::Reset { flow, code, .. } | Event::Refused { flow, reason: code } => {
                     self.on_reset(now, flow, code);
                 }
                 Event::Delivered { .. } | Event::Accepted { .. } => {}

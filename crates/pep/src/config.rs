@@ -111,6 +111,9 @@ pub struct Intercept {
     pub destinations: Vec<Prefix>,
     /// Servers to leave alone.
     pub except_destinations: Vec<Prefix>,
+    /// Take connections to directly connected networks too, and to servers that are routed by another interface than the hub's; at a
+    /// terminal these are left alone.
+    pub local: bool,
     /// Ports at which a client is answered after the server has answered, one round trip later: refusals are then true.
     pub confirm: Vec<Ports>,
     /// Connect to servers from the client's own address and port.
@@ -127,8 +130,10 @@ pub struct Intercept {
     pub client_mark: u32,
     /// Bit of the packet mark on openings at ports to confirm.
     pub confirm_mark: u32,
-    /// Number of the routing table and priority of the rule that delivers marked packets locally.
+    /// Number of the routing table that delivers marked packets locally.
     pub table: u32,
+    /// Number of the first of three routing rules for marked packets, which stand in front of ordinary ones; 1 to 32763.
+    pub priority: u32,
     /// Packets of intercepted clients bypass connection tracking on their side. If not, they are tracked in a zone of their own (with
     /// the number of `table`), for firewalls that admit what is tracked only. Either way NAT works on the servers' side.
     pub untracked: bool,
@@ -144,6 +149,7 @@ impl Default for Intercept {
             except_sources: vec![],
             destinations: vec![],
             except_destinations: vec![],
+            local: false,
             confirm: vec![],
             keep_source: true,
             port: 7713,
@@ -153,6 +159,7 @@ impl Default for Intercept {
             client_mark: 0x4_0000,
             confirm_mark: 0x8_0000,
             table: 7713,
+            priority: 1,
             untracked: true,
         }
     }
@@ -180,6 +187,13 @@ pub struct Limits {
     pub new_per_second: u32,
     /// Bytes that this process holds for connections, besides the kernel's socket buffers.
     pub memory: Size,
+}
+
+impl Limits {
+    /// Connections at a time, in any case. A hub takes an eighth more: those that have ended at the terminal may still close here.
+    pub fn most(&self, at_hub: bool) -> usize {
+        self.flows + if at_hub { self.flows / 8 } else { 0 }
+    }
 }
 
 impl Default for Limits {
@@ -315,6 +329,9 @@ pub struct Hop {
     /// A tunnel on which nothing arrives for so long is given up, with all its connections.
     #[serde(default = "patience")]
     pub idle_timeout: Duration,
+    /// A terminal's new connections pass untouched once the tunnel has given no answer for so long, and are accelerated again once it has
+    /// answered for as long; from two round trips (`initial_rtt`) to `idle_timeout`, by default 5 s as far as these allow it.
+    pub pass_after: Option<Duration>,
     /// The least pause after which a packet keeps the tunnel alive.
     #[serde(default = "keep_alive")]
     pub keep_alive: Duration,
@@ -358,6 +375,17 @@ impl Hop {
         let fastest = self.send_rate.max(self.receive_rate).map_or(0, Rate::as_bps);
         let product = (fastest as f64 / 8.0 * self.initial_rtt.as_secs_f64()) as u64;
         self.credit.map_or((5 * product).clamp(16 << 20, 1 << 30), Size::as_bytes)
+    }
+
+    /// See [`Hop::pass_after`].
+    pub fn pass_after(&self) -> Duration {
+        let usual = self.least_pass_after().max(Duration::from_secs(5)).min(self.idle_timeout);
+        self.pass_after.unwrap_or(usual)
+    }
+
+    /// Less would take a usual round trip for silence.
+    pub fn least_pass_after(&self) -> Duration {
+        self.initial_rtt.saturating_mul(2).max(Duration::from_secs(1))
     }
 
     /// See [`Hop::memory`].

@@ -12,7 +12,7 @@ use crate::listen;
 use crate::node::Node;
 use crate::opening::{Obstacle, Opening};
 use crate::sys;
-use crate::table::{Ends, Entrance, Entry};
+use crate::table::{Ends, Entrance, Entry, Refusal};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrIn6, recvmsg};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::collections::HashMap;
@@ -191,7 +191,10 @@ async fn ask(node: Arc<Node>, opening: Opening) {
         Ok(entry) => entry,
         Err(refusal) => {
             confirm.slots().remove(&(client, server));
-            return node.turn_away(client, Entrance::Intercepted, refusal);
+            if refusal == Refusal::SourceFull {
+                node.leave_alone(client);
+            }
+            return;
         }
     };
     let dscp = if node.config(|config| config.dscp) { opening.class >> 2 } else { 0 };

@@ -1,20 +1,25 @@
 //! `longhaul-pep run`: starts a node, keeps it in order each second, and stops it.
 
-use crate::config::{Carrier, Config, Intercept, Limits, Mode};
+use crate::claim::{self, Claim};
+use crate::config::{Carrier, Config, Hop, Intercept, Limits, Mode};
 use crate::confirm::Confirm;
 use crate::helper::Interception;
 use crate::lanes::{self, Common};
 use crate::leg::prepare;
 use crate::listen::listen;
 use crate::node::Node;
+use crate::silence::Silence;
 use crate::state::{self, State};
 use crate::table::Entrance;
 use crate::tunnel::Tunnel;
-use crate::{Error, choice, confirm, control, descriptors, hub, load, metrics, reload, sandbox, start, sys};
+use crate::{
+    Error, choice, confirm, control, descriptors, grants, hub, load, metrics, plan, reload, room, sandbox,
+    start, sys, system, verify,
+};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sd_notify::NotifyState;
 use socket2::{Domain, SockRef, Socket, Type};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -34,6 +39,8 @@ const EACH_MINUTE: u64 = 60;
 const MANY: usize = 100;
 /// Niceness by which the tunnel's thread is ahead of the others: it keeps the pace, and wakes up for each millisecond of packets.
 const AHEAD: i32 = 10;
+/// How often it is looked at whether the tunnel answers.
+const LOOK: Duration = Duration::from_millis(500);
 /// How often measured rates are written to the state directory.
 const KEEP: Duration = Duration::from_secs(60);
 /// A full node takes connections in again below this part of its bound.
@@ -49,6 +56,7 @@ pub fn run(path: &Path) -> Result<(), Error> {
     check_legs(&config)?;
     let failed = |why| Error::system("start threads", why);
     // What needs more rights than the node has afterwards.
+    let claim = intercepted(&config).map(|(intercept, ..)| claim::claim(&intercept)).transpose()?;
     let helper = intercepted(&config).map(|_| Interception::start()).transpose()?;
     let (udp, lanes) = (start::socket(&config)?, start::lane_socket(&config)?);
     let confirming = config.intercept.as_ref().filter(|_| config.mode != Mode::Hub);
@@ -66,12 +74,14 @@ pub fn run(path: &Path) -> Result<(), Error> {
         .build()
         .map_err(failed)?;
     let hop = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?);
-    let privileged = Privileged { helper, udp, lanes, confirm, control };
+    let privileged = Privileged { claim, helper, udp, lanes, confirm, control };
     runtime.block_on(serve(config, path.to_path_buf(), privileged, hop.clone()))
 }
 
 /// What was opened before the node gave up its rights.
 struct Privileged {
+    /// Held until the rules are removed.
+    claim: Option<Claim>,
     helper: Option<Interception>,
     udp: Option<Socket>,
     /// Where a hub takes TCP connections of terminals.
@@ -86,7 +96,7 @@ async fn serve(
     privileged: Privileged,
     hop: Arc<Runtime>,
 ) -> Result<(), Error> {
-    let Privileged { helper, udp, lanes, confirm, control } = privileged;
+    let Privileged { claim: _held, helper, udp, lanes, confirm, control } = privileged;
     let mut listeners: Vec<(TcpListener, Entrance, Option<SocketAddr>)> = vec![];
     if let (Some(intercept), false) = (&config.intercept, config.mode == Mode::Hub) {
         listeners.extend(transparent(intercept)?.into_iter().map(|open| (open, Entrance::Intercepted, None)));
@@ -125,11 +135,13 @@ async fn serve(
             .spawn(drive)
             .map_err(|why| Error::system("start a thread", why))?;
     }
-    if let (Some((intercept, limits)), Some(helper)) = (node.config(intercepted), helper) {
+    if let (Some((intercept, limits, hubs)), Some(helper)) = (node.config(intercepted), helper) {
         // Held, so that the gate does not change between what is installed and who may change it.
         let shut = node.shut.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        helper.install(shut.gate(), &intercept, &limits)?;
+        helper.install(shut.gate(), (&intercept, &limits, &hubs))?;
         *node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(helper);
+        drop(shut);
+        verify::start(&node)?;
     }
     for index in [0, 1] {
         let node = node.clone();
@@ -147,6 +159,7 @@ async fn serve(
     }
     tokio::spawn(control.serve(node.clone())?);
     tokio::spawn(watch(node.clone()));
+    tokio::spawn(grants::serve(node.clone()));
     tokio::spawn({
         let node = node.clone();
         async move {
@@ -201,24 +214,43 @@ fn carriers(
     Ok(())
 }
 
-/// What is to be installed. A hub takes nothing in, but finds what servers send to its clients' addresses.
-fn intercepted(config: &Config) -> Option<(Intercept, Limits)> {
+/// What is to be installed, and the hubs that servers must be behind. A hub takes nothing in, but finds what servers send to its clients'
+/// addresses.
+pub(crate) fn intercepted(config: &Config) -> Option<(Intercept, Limits, Vec<IpAddr>)> {
     let binds = config.terminal.iter().any(|terminal| !terminal.sources.is_empty());
     let intercept = match config.mode {
         Mode::Hub => binds.then(|| config.intercept.clone().unwrap_or_default()),
         _ => config.intercept.clone(),
     };
-    Some((intercept?, config.limits))
+    let hub = config.hop.as_ref().and_then(|hop| hop.hub).filter(|_| config.mode == Mode::Terminal);
+    let intercept = intercept?;
+    let hubs = hub.filter(|_| !intercept.local).map(|hub| hub.ip()).into_iter().collect();
+    Some((intercept, config.limits, hubs))
 }
 
-/// Lets new connections pass while the tunnel is down.
+/// Every command that [`run`] would give to nftables and `ip`; `None` if it would give none.
+pub fn planned(config: &Config) -> Option<String> {
+    let (intercept, limits, hubs) = intercepted(config)?;
+    Some(plan::printed(&intercept, &limits, &system::around(&hubs, intercept.own_mark)))
+}
+
+/// Lets new connections pass while the tunnel is down, or gives no answer.
 async fn follow(node: Arc<Node>, changed: Arc<Notify>) {
+    let (mut silence, mut last) = (Silence::default(), None);
     loop {
-        changed.notified().await;
+        let _ = tokio::time::timeout(LOOK, changed.notified()).await;
+        let Some(tunnel) = node.tunnel.get() else { return };
+        let Some(after) = node.config(|config| config.hop.as_ref().map(Hop::pass_after)) else { return };
+        let hold = Duration::from_nanos(after.as_nanos());
+        // A tunnel that is up again is a new one.
+        let up = tunnel.peer().is_some();
+        let silent = silence.look(Instant::now(), up && tunnel.is_silent(after), hold);
+        if last.replace((up, silent)) == Some((up, silent)) {
+            continue;
+        }
         let changing = node.clone();
-        let up = node.tunnel.get().is_some_and(|tunnel| tunnel.peer().is_some());
-        let done = tokio::task::spawn_blocking(move || changing.set_shut(|shut| shut.no_tunnel = !up)).await;
-        if let Ok(Err(why)) = done {
+        let change = move || changing.set_shut(|shut| (shut.no_tunnel, shut.silent) = (!up, silent));
+        if let Ok(Err(why)) = tokio::task::spawn_blocking(change).await {
             tracing::warn!("{why}");
         }
     }
@@ -297,13 +329,15 @@ fn reload(node: &Arc<Node>, path: &Path) -> Result<(), Error> {
         tunnel.set_rates(hop.send_rate, hop.most_rate);
         tunnel.trust(start::keys(&next));
     }
-    let Some((intercept, limits)) = intercepted(&next) else { return Ok(()) };
+    let Some((intercept, limits, hubs)) = intercepted(&next) else { return Ok(()) };
     let gate = node.shut.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).gate();
     let interception = node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    match interception.as_ref() {
-        Some(interception) => interception.replace(gate, &intercept, &limits),
-        None => Ok(()),
+    if let Some(interception) = interception.as_ref() {
+        interception.replace(gate, (&intercept, &limits, &hubs))?;
+        node.room().start_again(Instant::now(), limits.flows.min(room::FIRST));
+        node.granting.notify_one();
     }
+    Ok(())
 }
 
 /// True if so many connections have ended that the memory which they leave is worth a look through all of it.
@@ -335,6 +369,9 @@ async fn watch(node: Arc<Node>) {
                 tracing::warn!(%last, "{new} openings of tunnels were turned away: hop.terminals are served already");
             }
             turned_away = now.count;
+            if let Some((count, last)) = node.tunnel.get().and_then(|tunnel| tunnel.strangers()) {
+                tracing::warn!("{count} more attempts to open a tunnel failed, the last of them: {last}");
+            }
         }
         let starved = node.starved.swap(false, Ordering::Relaxed);
         let changing = node.clone();

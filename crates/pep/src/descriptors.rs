@@ -4,12 +4,15 @@
 use nix::sys::resource::{Resource, getrlimit};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
 
 /// Descriptors for commands, metrics, files of the configuration and the log.
 pub(crate) const RESERVE: u64 = 16;
 
 /// Descriptors of a few connections.
 const FEW: u64 = 8;
+/// Between two looks at whether there are some.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Checks a descriptor that was just opened for a connection.
 ///
@@ -31,6 +34,26 @@ pub(crate) fn are_free() -> bool {
     let Ok(next) = io::stderr().as_fd().try_clone_to_owned() else { return false };
     let number = u64::try_from(next.as_raw_fd()).unwrap_or(0);
     !is_reserve(number.saturating_add(FEW), bound)
+}
+
+/// Descriptors that are open.
+pub(crate) fn open() -> u64 {
+    std::fs::read_dir("/proc/self/fd").map_or(0, |all| all.count() as u64)
+}
+
+/// Descriptors left for connections if so many are in use; the lowest free number shows whether there are more.
+pub(crate) fn free(in_use: u64) -> u64 {
+    let Ok((bound, _)) = getrlimit(Resource::RLIMIT_NOFILE) else { return 0 };
+    let next =
+        io::stderr().as_fd().try_clone_to_owned().map(|next| u64::try_from(next.as_raw_fd()).unwrap_or(0));
+    bound.saturating_sub(RESERVE).saturating_sub(in_use.max(next.unwrap_or(bound)))
+}
+
+/// Waits until there is room for a few connections.
+pub(crate) async fn freed() {
+    while !are_free() {
+        tokio::time::sleep(PAUSE).await;
+    }
 }
 
 fn is_reserve(number: u64, bound: u64) -> bool {

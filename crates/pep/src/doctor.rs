@@ -1,7 +1,8 @@
 //! `longhaul-pep doctor`: what in this machine's settings keeps the accelerator from working well, and what helps.
 
-use crate::config::{Config, LegConfig, Mode};
+use crate::config::{Config, Intercept, LegConfig, Mode};
 use crate::control::{self, Command};
+use crate::diagnosis::{self, Kind};
 use crate::plan::{self, Gate};
 use crate::{Error, probe, sys, system};
 use serde::Serialize;
@@ -42,6 +43,7 @@ pub(crate) fn finding(what: &'static str, problem: Option<(Verdict, String)>, go
 /// Looks at everything that the configuration makes use of.
 pub fn examine(config: &Config) -> Vec<Finding> {
     let mut all = vec![];
+    let status = control::ask(&config.control, Command::Status);
     let intercept = config.intercept.clone().filter(|_| config.mode != Mode::Hub);
     let binds = config.terminal.iter().any(|terminal| !terminal.sources.is_empty());
     if intercept.is_some() || binds {
@@ -50,23 +52,91 @@ pub fn examine(config: &Config) -> Vec<Finding> {
             "nft",
             "nftables",
             &["-c", "-f", "-"],
-            &plan::install(Gate::Open, &intercept, &config.limits),
+            &plan::install(Gate::Open, &intercept, &config.limits, &plan::Around::default()),
         );
         let problem = rules.err().map(|why| (Verdict::Bad, why.to_string()));
         all.push(finding("rules", problem, "nftables takes the rules"));
         all.push(forwarding());
         all.extend(reverse_paths(&intercept.interfaces));
-        all.push(marks(intercept.divert_mark | intercept.own_mark | intercept.client_mark, intercept.table));
+        all.push(marks(&intercept));
+        all.extend(way_in(&intercept, status.as_ref().ok()));
+        all.extend(behind_hub(config));
     }
     all.extend(buffers("client_leg", &config.client_leg));
     all.extend(buffers("server_leg", &config.server_leg));
     all.extend(config.hop.as_ref().map(|hop| key(&hop.key)));
     all.push(clock());
     all.extend(probe::way(config));
-    let status = control::ask(&config.control, Command::Status);
     all.extend(ways_back(config, status.as_ref().ok()));
     all.push(daemon(config, status));
     all
+}
+
+/// Whether what a running node takes in arrives, and why not.
+fn way_in(intercept: &Intercept, status: Option<&serde_json::Value>) -> Vec<Finding> {
+    let Some(status) = status else { return vec![] };
+    let facts = diagnosis::gather(intercept);
+    let causes = diagnosis::causes(intercept, &facts);
+    // A chain that drops is a fault once something was dropped.
+    let lost = status["astray"] == true || status["trial"] == true;
+    let one = |(kind, good): &(Kind, &str)| {
+        let cause = causes.iter().find(|cause| cause.kind == *kind);
+        let problem = match (kind, cause) {
+            (Kind::Firewall, Some(cause)) if lost => Some((Verdict::Bad, cause.text.clone())),
+            (Kind::Firewall, Some(_)) => unproven(&diagnosis::closed_chains(intercept, &facts)),
+            (_, Some(cause)) => Some((Verdict::Bad, cause.text.clone())),
+            (_, None) => None,
+        };
+        finding(kind.name(), problem, good)
+    };
+    Kind::ALL.iter().map(one).chain([repairs(status)]).collect()
+}
+
+/// What the daemon has put back since its start.
+fn repairs(status: &serde_json::Value) -> Finding {
+    let names = status["repairs"].as_array().into_iter().flatten().filter_map(|name| name.as_str());
+    let names = names.collect::<Vec<_>>().join(", ");
+    let problem = (!names.is_empty()).then(|| {
+        let text = format!(
+            "another program removes what the node needs; put back {} times: {names} (network managers and scripts do that to \
+             rules and routes that are not theirs, and `nft flush ruleset` to tables)",
+            status["repaired"]
+        );
+        (Verdict::Poor, text)
+    });
+    finding("repairs", problem, "nothing had to be put back")
+}
+
+/// At a terminal, ordinary servers are routed towards the hub: else all connections are left alone.
+fn behind_hub(config: &Config) -> Option<Finding> {
+    let intercept =
+        config.intercept.as_ref().filter(|intercept| config.mode == Mode::Terminal && !intercept.local)?;
+    let hub = config.hop.as_ref()?.hub?.ip();
+    let around = system::around(&[hub], intercept.own_mark);
+    let towards = around.towards_hubs.first()?;
+    let route = system::ip(&format!("route get {}", diagnosis::EXAMPLES[usize::from(hub.is_ipv6())]))
+        .unwrap_or_default();
+    let by = route.split_whitespace().skip_while(|word| *word != "dev").nth(1);
+    let problem = (by != Some(towards)).then(|| {
+        let text = format!(
+            "the hub is reached by {towards} and servers by {}, so that their connections are left alone; set intercept.local = \
+             true to take them all, or route them by {towards}",
+            by.unwrap_or("no route")
+        );
+        (Verdict::Poor, text)
+    });
+    Some(finding("way to servers", problem, "they are routed towards the hub"))
+}
+
+fn unproven(chains: &[String]) -> Option<(Verdict, String)> {
+    (!chains.is_empty()).then(|| {
+        let text = format!(
+            "{} may drop what is intercepted; `longhaul-pep plan --firewall NAME` prints the rule that lets it in, and until \
+             then connections pass untouched",
+            chains.join(", ")
+        );
+        (Verdict::Poor, text)
+    })
 }
 
 /// This node's key, without which it does not start.
@@ -170,28 +240,13 @@ fn reverse_paths(interfaces: &[String]) -> Vec<Finding> {
     ]
 }
 
-/// Rules of others that use the same bits.
-fn marks(bits: u32, table: u32) -> Finding {
-    let rules = ["-4", "-6"].map(|family| system::ip(&format!("{family} rule")).unwrap_or_default()).concat();
-    let others = others_with(&rules, bits, table);
-    let problem = others.map(|rule| {
-        let text = format!(
-            "another routing rule uses the same bits of the packet mark: `{rule}`; choose other marks"
-        );
-        (Verdict::Bad, text)
-    });
-    finding("marks", problem, "no other rule uses them")
-}
-
-/// A line of `ip rule` with one of these bits that is not for this table.
-fn others_with(rules: &str, bits: u32, table: u32) -> Option<String> {
-    let number = |text: &str| u32::from_str_radix(text.trim_start_matches("0x"), 16).ok();
-    let uses = |line: &&str| {
-        let mark =
-            line.split("fwmark ").nth(1).and_then(|rest| rest.split(['/', ' ']).next()).and_then(number);
-        mark.is_some_and(|mark| mark & bits != 0) && !line.contains(&format!("lookup {table}"))
-    };
-    rules.lines().find(uses).map(|line| line.trim().to_string())
+/// Other programs that use the node's marks or its routing table.
+fn marks(intercept: &Intercept) -> Finding {
+    let Intercept { divert_mark: divert, own_mark: own, client_mark: client, confirm_mark: confirm, .. } =
+        intercept;
+    let all = [*divert, divert | client, divert | confirm, *own, *client];
+    let problem = system::conflict(intercept, &all).map(|why| (Verdict::Bad, why));
+    finding("marks", problem, "no other program uses them, nor the routing table")
 }
 
 /// Without a fixed buffer the kernel's own grows up to its limit, which may be less than the path holds.
@@ -228,6 +283,15 @@ fn daemon(config: &Config, status: Result<serde_json::Value, Error>) -> Finding 
         Ok(status) if status["ledger_balances"] == false => {
             Some((Verdict::Bad, "bytes are missing in the ledger: please report it".to_string()))
         }
+        Ok(status) if status["astray"] == true => {
+            let causes: Vec<&str> =
+                status["causes"].as_array().into_iter().flatten().filter_map(|one| one.as_str()).collect();
+            let why = if causes.is_empty() { "no cause was found".to_string() } else { causes.join("; ") };
+            Some((
+                Verdict::Bad,
+                format!("new connections pass untouched, since those taken in do not arrive: {why}"),
+            ))
+        }
         Ok(status) if status["passing"] == true && config.mode != Mode::Hub => Some((
             Verdict::Poor,
             "new connections pass untouched (bypass, full or draining: see `status`)".to_string(),
@@ -258,14 +322,5 @@ mod tests {
         assert_eq!(unanswered(&status(5)), None);
         let (verdict, text) = unanswered(&status(6)).unwrap();
         assert!(verdict == Verdict::Bad && text.contains("6 of 10"), "{text}");
-    }
-
-    #[test]
-    fn rules_of_others_with_the_same_bits_are_found() {
-        let rules = "0:\tfrom all lookup local\n7713:\tfrom all fwmark 0x10000/0x10000 lookup 7713\n\
-                     100:\tfrom all fwmark 0x30000/0xff0000 lookup vpn\n32766:\tfrom all lookup main\n";
-        let found = others_with(rules, 0x7_0000, 7713).unwrap();
-        assert!(found.starts_with("100:"), "{found}");
-        assert_eq!(others_with(rules, 0x40_0000, 7713), None);
     }
 }

@@ -56,6 +56,15 @@ impl Leg for Far {
     fn is_flushed(&self) -> bool {
         self.leg().is_flushed()
     }
+    fn reset_behind(&mut self) {
+        self.leg_mut().reset_behind();
+    }
+    fn is_delivered(&self) -> bool {
+        self.leg().is_delivered()
+    }
+    fn undelivered(&self) -> usize {
+        self.leg().undelivered()
+    }
     fn error(&self) -> Option<io::Error> {
         self.leg().error()
     }

@@ -1,9 +1,11 @@
 //! A second process for the commands to nftables and `ip`, so that the daemon, which meets the network, can give up the
-//! right to change it and to start programs. It is started first, keeps CAP_NET_ADMIN alone, and takes five kinds of tasks,
+//! right to change it and to start programs. It is started first, keeps CAP_NET_ADMIN alone, and takes nine kinds of tasks,
 //! from which it makes the commands itself: a line of JSON each, and a line for the answer.
 
 use crate::Error;
 use crate::config::{Intercept, Limits};
+use crate::diagnosis::Cause;
+use crate::passage::Look;
 use crate::plan::Gate;
 use crate::system::Rules;
 use serde::{Deserialize, Serialize};
@@ -22,11 +24,25 @@ pub const COMMAND: &str = "helper";
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "task")]
 enum Task {
-    Install { gate: Gate, intercept: Intercept, limits: Limits },
-    Replace { gate: Gate, intercept: Intercept, limits: Limits },
+    Install { gate: Gate, intercept: Intercept, limits: Limits, hubs: Vec<IpAddr> },
+    Replace { gate: Gate, intercept: Intercept, limits: Limits, hubs: Vec<IpAddr> },
     Gate { gate: Gate },
+    Room { openings: usize },
     LeaveAlone { client: IpAddr, seconds: u64 },
+    Look,
+    Repair,
+    Causes,
     Remove,
+}
+
+/// What it answers.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Answer {
+    Done,
+    Look(Look),
+    Repaired(Vec<String>),
+    Causes(Vec<Cause>),
 }
 
 /// The daemon's end: what is installed in the network. Dropped, it removes that.
@@ -60,23 +76,74 @@ impl Interception {
     }
 
     /// Installs table, rules and routes, in the place of what a killed daemon has left behind.
-    pub fn install(&self, gate: Gate, intercept: &Intercept, limits: &Limits) -> Result<(), Error> {
-        self.lock().ask(&Task::Install { gate, intercept: intercept.clone(), limits: *limits })
+    pub fn install(
+        &self,
+        gate: Gate,
+        (intercept, limits, hubs): (&Intercept, &Limits, &[IpAddr]),
+    ) -> Result<(), Error> {
+        self.order(&Task::Install {
+            gate,
+            intercept: intercept.clone(),
+            limits: *limits,
+            hubs: hubs.to_vec(),
+        })
     }
 
     /// Installs the table of a changed configuration in the place of the present one.
-    pub fn replace(&self, gate: Gate, intercept: &Intercept, limits: &Limits) -> Result<(), Error> {
-        self.lock().ask(&Task::Replace { gate, intercept: intercept.clone(), limits: *limits })
+    pub fn replace(
+        &self,
+        gate: Gate,
+        (intercept, limits, hubs): (&Intercept, &Limits, &[IpAddr]),
+    ) -> Result<(), Error> {
+        self.order(&Task::Replace {
+            gate,
+            intercept: intercept.clone(),
+            limits: *limits,
+            hubs: hubs.to_vec(),
+        })
     }
 
     /// Lets new connections come in, or pass untouched.
     pub fn set_gate(&self, gate: Gate) -> Result<(), Error> {
-        self.lock().ask(&Task::Gate { gate })
+        self.order(&Task::Gate { gate })
+    }
+
+    /// Lets the kernel take in so many openings from now on.
+    pub fn set_room(&self, openings: usize) -> Result<(), Error> {
+        self.order(&Task::Room { openings })
     }
 
     /// Lets new connections of one client pass untouched for some seconds.
     pub fn leave_alone(&self, client: IpAddr, seconds: u64) -> Result<(), Error> {
-        self.lock().ask(&Task::LeaveAlone { client, seconds })
+        self.order(&Task::LeaveAlone { client, seconds })
+    }
+
+    /// What can be seen of the way of packets that are taken in.
+    pub fn look(&self) -> Result<Look, Error> {
+        match self.lock().ask(&Task::Look)? {
+            Answer::Look(look) => Ok(look),
+            _ => Err(not_understood()),
+        }
+    }
+
+    /// Puts back what others have removed; returns what that was.
+    pub fn repair(&self) -> Result<Vec<String>, Error> {
+        match self.lock().ask(&Task::Repair)? {
+            Answer::Repaired(repaired) => Ok(repaired),
+            _ => Err(not_understood()),
+        }
+    }
+
+    /// Why what is taken in does not arrive.
+    pub fn causes(&self) -> Result<Vec<Cause>, Error> {
+        match self.lock().ask(&Task::Causes)? {
+            Answer::Causes(causes) => Ok(causes),
+            _ => Err(not_understood()),
+        }
+    }
+
+    fn order(&self, task: &Task) -> Result<(), Error> {
+        self.lock().ask(task).map(drop)
     }
 
     /// True while the helper lives.
@@ -96,8 +163,12 @@ impl Drop for Interception {
     }
 }
 
+fn not_understood() -> Error {
+    Error::system("understand the helper", "the answer is one to another task")
+}
+
 impl Inside {
-    fn ask(&mut self, task: &Task) -> Result<(), Error> {
+    fn ask(&mut self, task: &Task) -> Result<Answer, Error> {
         let gone = || Error::system("change the rules", "the helper process for nftables has ended");
         let mut line = serde_json::to_string(task).map_err(|why| Error::system("call the helper", why))?;
         line.push('\n');
@@ -107,8 +178,8 @@ impl Inside {
             Ok(n) if n > 0 => {}
             _ => return Err(gone()),
         }
-        match serde_json::from_str::<Result<(), Failure>>(&answer) {
-            Ok(Ok(())) => Ok(()),
+        match serde_json::from_str::<Result<Answer, Failure>>(&answer) {
+            Ok(Ok(answer)) => Ok(answer),
             Ok(Err(Failure { command, why })) => Err(Error::Command { command, why }),
             Err(why) => Err(Error::system("understand the helper", why)),
         }
@@ -139,15 +210,21 @@ fn read(line: &str) -> Result<Task, Failure> {
 #[doc(hidden)]
 pub fn commands(line: &str) -> Option<String> {
     use crate::plan;
-    let both = |intercept, limits| {
-        [plan::printed(intercept, limits), plan::install(Gate::Shut, intercept, limits)].concat()
+    let both = |intercept: &Intercept, limits: &Limits| {
+        let around =
+            plan::Around { towards_hubs: intercept.interfaces.clone(), connected: intercept.sources.clone() };
+        [plan::printed(intercept, limits, &around), plan::install(Gate::Shut, intercept, limits, &around)]
+            .concat()
     };
     Some(match read(line).ok()? {
         Task::Install { intercept, limits, .. } | Task::Replace { intercept, limits, .. } => {
             both(&intercept, &limits)
         }
-        Task::LeaveAlone { client, seconds } => plan::leave_alone(client, seconds),
-        Task::Gate { .. } | Task::Remove => plan::remove(),
+        Task::LeaveAlone { client, seconds } => plan::leave_alone(&Intercept::default(), client, seconds),
+        Task::Room { openings } => plan::room(&Intercept::default(), openings),
+        Task::Gate { .. } | Task::Repair | Task::Look | Task::Causes | Task::Remove => {
+            plan::remove(&Intercept::default())
+        }
     })
 }
 
@@ -155,7 +232,8 @@ pub fn commands(line: &str) -> Option<String> {
 #[doc(hidden)]
 pub fn example() -> String {
     let (intercept, limits) = (Intercept::default(), Limits::default());
-    serde_json::to_string(&Task::Install { gate: Gate::Open, intercept, limits }).unwrap_or_default()
+    serde_json::to_string(&Task::Install { gate: Gate::Open, intercept, limits, hubs: vec![] })
+        .unwrap_or_default()
 }
 
 /// The helper's end: does tasks until the daemon is gone. What is installed then stays: without a listener it lets everything
@@ -189,25 +267,26 @@ pub fn serve() -> Result<(), Error> {
     Ok(())
 }
 
-fn act(rules: &mut Option<Rules>, task: Task) -> Result<(), Error> {
+fn act(rules: &mut Option<Rules>, task: Task) -> Result<Answer, Error> {
     let missing = || Error::system("change the rules", "none are installed");
     match task {
-        Task::Install { gate, intercept, limits } => {
-            *rules = Some(Rules::install(gate, &intercept, &limits)?);
-            Ok(())
+        Task::Install { gate, intercept, limits, hubs } => {
+            *rules = Some(Rules::install(gate, &intercept, &limits, hubs)?);
         }
-        Task::Replace { gate, intercept, limits } => {
-            rules.as_mut().ok_or_else(missing)?.replace(gate, &intercept, &limits)
+        Task::Replace { gate, intercept, limits, hubs } => {
+            rules.as_mut().ok_or_else(missing)?.replace(gate, &intercept, &limits, hubs)?;
         }
-        Task::Gate { gate } => rules.as_ref().ok_or_else(missing)?.set_gate(gate),
+        Task::Gate { gate } => rules.as_mut().ok_or_else(missing)?.set_gate(gate)?,
+        Task::Room { openings } => rules.as_ref().ok_or_else(missing)?.set_room(openings)?,
         Task::LeaveAlone { client, seconds } => {
-            rules.as_ref().ok_or_else(missing)?.leave_alone(client, seconds)
+            rules.as_ref().ok_or_else(missing)?.leave_alone(client, seconds)?;
         }
-        Task::Remove => {
-            drop(rules.take());
-            Ok(())
-        }
+        Task::Look => return Ok(Answer::Look(rules.as_mut().ok_or_else(missing)?.look())),
+        Task::Repair => return rules.as_ref().ok_or_else(missing)?.repair().map(Answer::Repaired),
+        Task::Causes => return Ok(Answer::Causes(rules.as_ref().ok_or_else(missing)?.causes())),
+        Task::Remove => drop(rules.take()),
     }
+    Ok(Answer::Done)
 }
 
 #[cfg(test)]
@@ -217,7 +296,7 @@ mod tests {
     fn task(change: impl FnOnce(&mut Intercept)) -> String {
         let mut intercept = Intercept::default();
         change(&mut intercept);
-        let task = Task::Replace { gate: Gate::Open, intercept, limits: Limits::default() };
+        let task = Task::Replace { gate: Gate::Open, intercept, limits: Limits::default(), hubs: vec![] };
         serde_json::to_string(&task).unwrap()
     }
 

@@ -2,19 +2,19 @@
 
 use crate::sys;
 use crate::tunnel::Tunnel;
+use longhaul_hop::places::Places;
 use longhaul_hop::tls;
 use longhaul_units::{Duration, Rate};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, Connection, ServerConnection};
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::io::Interest;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::Semaphore;
 
 /// ALPN of the hop over TCP (RFC 7301).
 const ALPN: &[u8] = b"longhaul-hop-tcp";
@@ -26,8 +26,10 @@ const AT_ONCE: usize = 32 << 10;
 const UNSENT: i32 = 256 << 10;
 /// A handshake takes no longer, nor does a connection's opening.
 const HANDSHAKE: std::time::Duration = std::time::Duration::from_secs(15);
-/// Handshakes of strangers at a time.
-const STRANGERS: usize = 64;
+/// Handshakes of strangers at a time: of a network, and in all.
+const STRANGERS: (usize, usize) = (64, 512);
+/// A stranger's first byte comes within this time: it needs no round trip.
+const FIRST_BYTE: std::time::Duration = std::time::Duration::from_secs(5);
 /// Socket buffers: the kernel halves them for its own needs. More than is under way on most links.
 const BUFFER: i32 = 64 << 20;
 /// The longest pause between two attempts to send after an outage (`TCP_RTO_MAX_MS`, Linux 6.15).
@@ -121,11 +123,36 @@ fn large(socket: &SockRef) {
     }
 }
 
-/// Takes connections of terminals, for ever.
+/// Places for strangers, shared by the tasks that serve them.
+#[derive(Clone)]
+struct Strangers(Arc<Mutex<Places>>);
+
+/// One of them. Dropped, it is free.
+struct Place {
+    all: Strangers,
+    from: IpAddr,
+}
+
+impl Strangers {
+    fn lock(&self) -> MutexGuard<'_, Places> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn enter(&self, from: IpAddr) -> Option<Place> {
+        self.lock().enter(from).then(|| Place { all: self.clone(), from })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.all.lock().leave(self.from);
+    }
+}
+
+/// Takes connections of terminals, for ever. Strangers for whom there is no place are reset.
 pub(crate) async fn accept(tunnel: Arc<Tunnel>, common: Common, listener: TcpListener) {
-    let strangers = Arc::new(Semaphore::new(STRANGERS));
+    let strangers = Strangers(Arc::new(Mutex::new(Places::new(STRANGERS.0, STRANGERS.1))));
     loop {
-        let Ok(permit) = strangers.clone().acquire_owned().await else { return };
         let (stream, address) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(_) => {
@@ -133,18 +160,27 @@ pub(crate) async fn accept(tunnel: Arc<Tunnel>, common: Common, listener: TcpLis
                 continue;
             }
         };
+        let Some(place) = strangers.enter(address.ip()) else {
+            let _ = SockRef::from(&stream).set_linger(Some(std::time::Duration::ZERO));
+            tunnel.count_stranger(&format!("{address}: as many strangers as there may be are served"));
+            continue;
+        };
         let (tunnel, common) = (tunnel.clone(), common.clone());
         tokio::spawn(async move {
             let secured = async {
                 common.prepare(&SockRef::from(&stream))?;
+                tokio::time::timeout(FIRST_BYTE, stream.readable()).await??;
                 let tls = ServerConnection::new(common.server).map_err(io::Error::other)?;
                 handshake(stream, tls.into(), common.rate).await
             };
             let secured = tokio::time::timeout(HANDSHAKE, secured).await;
-            drop(permit);
             match secured.unwrap_or_else(|_| Err(ErrorKind::TimedOut.into())) {
-                Ok(lane) => lane.run(&tunnel, address, false).await,
-                Err(why) => tracing::debug!(%address, "a connection to the tunnel's TCP port failed: {why}"),
+                Ok(lane) => {
+                    place.all.lock().know(place.from);
+                    drop(place);
+                    lane.run(&tunnel, address, false).await;
+                }
+                Err(why) => tunnel.count_stranger(&format!("{address}: over TCP: {why}")),
             }
         });
     }
@@ -218,6 +254,7 @@ async fn handshake(stream: TcpStream, mut tls: Connection, rate: LaneRate) -> io
             }
         }
         if !tls.is_handshaking() {
+            let stream = Arc::new(stream);
             return Ok(Lane { stream, tls, plain: vec![0; 64 << 10], out: vec![], rate, paced: u64::MAX });
         }
         stream.readable().await?;
@@ -229,7 +266,7 @@ async fn handshake(stream: TcpStream, mut tls: Connection, rate: LaneRate) -> io
 
 /// A connection whose other end has shown its key.
 struct Lane {
-    stream: TcpStream,
+    stream: Arc<TcpStream>,
     tls: Connection,
     plain: Vec<u8>,
     out: Vec<u8>,
@@ -241,7 +278,7 @@ struct Lane {
 impl Lane {
     async fn run(mut self, tunnel: &Arc<Tunnel>, address: SocketAddr, opener: bool) {
         let key = tls::key_of(self.tls.peer_certificates());
-        let (id, wake) = tunnel.add_lane(key, address, opener);
+        let (id, wake) = tunnel.add_lane(key, address, opener, self.stream.clone());
         let why = loop {
             if let Err(why) = self.step(tunnel, id) {
                 break why;

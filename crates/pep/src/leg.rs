@@ -36,6 +36,14 @@ pub(crate) trait Leg {
     fn unread(&self) -> usize;
     /// True once everything handed on, and the end, is acknowledged.
     fn is_flushed(&self) -> bool;
+    /// Announces a reset behind what was handed on, where this side has a way to carry it there.
+    fn reset_behind(&mut self);
+    /// True once everything handed on has arrived, or nothing more can.
+    fn is_delivered(&self) -> bool;
+    /// Bytes handed on that may be lost with a reset.
+    fn undelivered(&self) -> usize {
+        self.unacknowledged()
+    }
     /// An error that neither reading nor writing has shown yet.
     fn error(&self) -> Option<io::Error>;
     /// Ends it without a reset.
@@ -137,6 +145,13 @@ impl Leg for TcpLeg {
 
     fn is_flushed(&self) -> bool {
         self.unacknowledged() == 0 && self.info().fin_is_acknowledged()
+    }
+
+    /// The kernel discards what it has not sent with a reset, so nothing is announced: [`Leg::reset`] follows [`Leg::is_delivered`].
+    fn reset_behind(&mut self) {}
+
+    fn is_delivered(&self) -> bool {
+        self.unacknowledged() == 0 || self.info().is_closed()
     }
 
     fn error(&self) -> Option<io::Error> {

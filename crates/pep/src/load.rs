@@ -172,7 +172,18 @@ fn two_nodes(config: &Config) -> Complaint {
     }
     // All settings but the keys are checked by the hop itself.
     let settings = crate::start::hop_settings(config)?;
-    settings.check().err().map(|why| refused(&why))
+    if let Err(why) = settings.check() {
+        return Some(refused(&why));
+    }
+    let hop = config.hop.as_ref()?;
+    let (least, given) = (hop.least_pass_after(), hop.pass_after?);
+    (given < least || given > hop.idle_timeout).then(|| {
+        let what = format!(
+            "{given} is not from {least} (two round trips of `initial_rtt`) to {} (`idle_timeout`)",
+            hop.idle_timeout
+        );
+        ("hop.pass_after", what)
+    })
 }
 
 /// Bytes as a person writes them.
@@ -248,6 +259,10 @@ pub(crate) fn interception(intercept: &Intercept) -> Complaint {
             "intercept.table",
             "0 and 253 to 255 are the system's own; the default is 7713".into(),
         ));
+    }
+    // 0 is the kernel's rule for its own addresses, 32766 and 32767 are those for ordinary routes.
+    if !(1..=32763).contains(&intercept.priority) {
+        return Some(("intercept.priority", format!("{} is not from 1 to 32763", intercept.priority)));
     }
     let bad = |name: &&String| {
         name.is_empty()
@@ -367,6 +382,7 @@ mod tests {
         );
         for (line, expected) in [
             ("mtu = 500", "pep.toml:4: hop.mtu: 500 is not from 1200 to 16384"),
+            ("pass_after = \"1 s\"", "pep.toml:4: hop.pass_after: 1 s is not from 1.3 s (two round trips of"),
             ("keep_alive = \"200 s\"", "pep.toml:4: hop.keep_alive: 200 s is not from 1 ms to 90 s (half of"),
             (
                 "send_rate = \"1 kbit/s\"",

@@ -5,9 +5,10 @@ use longhaul_emu::print;
 use longhaul_pep::config::{Carrier, Log};
 use longhaul_pep::control::{self, Command};
 use longhaul_pep::doctor::{self, Verdict};
+use longhaul_pep::firewall::Firewall;
 use longhaul_pep::journal;
 use longhaul_pep::rig::Link;
-use longhaul_pep::{Error, bench, capture, daemon, demo, keys, load, plan};
+use longhaul_pep::{Error, bench, capture, daemon, demo, keys, load};
 use longhaul_units::{Duration, Rate, Size};
 use std::fmt::Display;
 use std::io::IsTerminal;
@@ -37,7 +38,11 @@ enum Action {
     /// Run the accelerator until Ctrl-C or SIGTERM; SIGHUP reads the file again
     Run,
     /// Print every command that `run` would give to nftables and ip, and run none
-    Plan,
+    Plan {
+        /// Print how this machine's firewall lets in what is intercepted: ufw, firewalld, fw4 or nftables
+        #[arg(long)]
+        firewall: Option<Firewall>,
+    },
     /// Numbers of the running accelerator
     Status {
         /// As JSON
@@ -209,10 +214,14 @@ fn act(cli: &Cli) -> Result<(), Error> {
             log_as(load::load(path)?.log);
             daemon::run(path)
         }
-        Action::Plan => {
+        Action::Plan { firewall } => {
             let config = load::load(path)?;
-            match &config.intercept {
-                Some(intercept) => lines(plan::printed(intercept, &config.limits)),
+            if let Some(firewall) = firewall {
+                let intercept = config.intercept.unwrap_or_default();
+                return lines(firewall.recipe(&intercept));
+            }
+            match daemon::planned(&config) {
+                Some(text) => lines(text),
                 None => line("# no [intercept]: nothing is done to this machine's network"),
             }
         }
@@ -265,10 +274,7 @@ fn act(cli: &Cli) -> Result<(), Error> {
             line(format_args!("{}", longhaul_pep::config::Key(keys::load(file)?.public_key().0)))
         }
         Action::Clean => {
-            if let Some(intercept) = load::load(path)?.intercept {
-                longhaul_pep::system::clean(&intercept);
-            }
-            Ok(())
+            load::load(path)?.intercept.map_or(Ok(()), |intercept| longhaul_pep::system::clean(&intercept))
         }
     }
 }

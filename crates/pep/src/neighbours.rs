@@ -3,6 +3,7 @@
 //! The kernel reports such a host by ICMP to the sender of the packet. A connection to a server has its client's address, so the
 //! report goes to the client and the connection waits for its timeout. The kernel's table of neighbours has the same fact.
 
+use crate::netlink::{MESSAGE_HEADER, attributes, half, word};
 use crate::sys;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, socket,
@@ -18,13 +19,12 @@ const BURST: usize = 64;
 /// Bytes of one datagram of the kernel: a page and more.
 const DATAGRAM: usize = 1 << 14;
 
-/// Of the kernel's `rtnetlink.h` and `neighbour.h`: `RTMGRP_NEIGH`, `RTM_NEWNEIGH`, `NUD_FAILED`, `NDA_DST`, and the lengths of
-/// `struct nlmsghdr` and `struct ndmsg`.
+/// Of the kernel's `rtnetlink.h` and `neighbour.h`: `RTMGRP_NEIGH`, `RTM_NEWNEIGH`, `NUD_FAILED`, `NDA_DST`, and the length of
+/// `struct ndmsg`.
 const GROUP: u32 = 4;
 const NEW_NEIGHBOUR: u16 = 28;
 const FAILED: u16 = 0x20;
 const DESTINATION: u16 = 1;
-const MESSAGE_HEADER: usize = 16;
 const NEIGHBOUR_HEADER: usize = 12;
 
 /// Who waits for failures.
@@ -97,24 +97,10 @@ fn failed(datagram: &[u8]) -> Vec<IpAddr> {
 }
 
 /// The address among the attributes of a neighbour.
-fn destination(mut attributes: &[u8]) -> Option<IpAddr> {
-    while let (Some(len), Some(kind)) = (half(attributes, 0), half(attributes, 2)) {
-        let value = attributes.get(4..len as usize)?;
-        if kind == DESTINATION {
-            let v4 = || <[u8; 4]>::try_from(value).ok().map(IpAddr::from);
-            return v4().or_else(|| <[u8; 16]>::try_from(value).ok().map(IpAddr::from));
-        }
-        attributes = attributes.get((len as usize).next_multiple_of(4)..)?;
-    }
-    None
-}
-
-fn half(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+fn destination(all: &[u8]) -> Option<IpAddr> {
+    let (_, value) = attributes(all).find(|(kind, _)| *kind == DESTINATION)?;
+    let v4 = || <[u8; 4]>::try_from(value).ok().map(IpAddr::from);
+    v4().or_else(|| <[u8; 16]>::try_from(value).ok().map(IpAddr::from))
 }
 
 #[cfg(test)]

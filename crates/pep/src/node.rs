@@ -9,12 +9,15 @@ use crate::greeting::Greetings;
 use crate::helper::Interception;
 use crate::leg::{TcpLeg, prepare};
 use crate::outward::{Outward, set_class};
+use crate::passage::Passage;
 use crate::plan::Gate;
 use crate::relay::{Relay, Shared, end_of};
+use crate::room::{self, Room};
 use crate::socks::{Host, Reply, Request, Step};
-use crate::table::{Ends, Entrance, Entry, Refusal};
+use crate::table::{Ends, Entrance, Entry};
 use crate::tunnel::Tunnel;
-use crate::{descriptors, dscp, http, socks, sys};
+use crate::verify::Findings;
+use crate::{descriptors, dscp, grants, http, socks, sys};
 use longhaul_hop::Open;
 use socket2::SockRef;
 use std::collections::HashMap;
@@ -22,11 +25,11 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// A client of a proxy has this long to name its destination.
 const GREETING: Duration = Duration::from_secs(10);
@@ -44,13 +47,21 @@ pub(crate) struct Shut {
     pub starved: bool,
     /// The tunnel to the hub is down.
     pub no_tunnel: bool,
+    /// The tunnel gives no answer.
+    pub silent: bool,
     /// A hub takes nothing in from the network.
     pub hub: bool,
+    /// Whether what is taken in arrives.
+    pub passage: Passage,
 }
 
 impl Shut {
     pub fn gate(self) -> Gate {
-        if self.reasons().next().is_some() { Gate::Shut } else { Gate::Open }
+        match self.passage {
+            _ if self.reasons().next().is_some() => Gate::Shut,
+            Passage::Trial => Gate::Trial,
+            _ => Gate::Open,
+        }
     }
 
     /// In words.
@@ -61,7 +72,9 @@ impl Shut {
             (self.draining, "the daemon drains"),
             (self.starved, "descriptors are short"),
             (self.no_tunnel, "the tunnel is down"),
+            (self.silent, "the tunnel gives no answer (hop.pass_after)"),
             (self.hub, "a hub takes connections from its terminals"),
+            (self.passage == Passage::Shut, "those taken in do not arrive (longhaul-pep doctor)"),
         ];
         all.into_iter().filter_map(|(holds, reason)| holds.then_some(reason))
     }
@@ -85,6 +98,14 @@ pub(crate) struct Node {
     pub since: Instant,
     /// No descriptor was left when a connection came.
     pub starved: AtomicBool,
+    /// Whether what is taken in arrives, and why not.
+    pub findings: Findings,
+    /// What the kernel may take in.
+    room: Mutex<Room>,
+    /// Notified when most of that has arrived.
+    pub granting: Notify,
+    /// Descriptors that belong to no connection.
+    pub own_descriptors: OnceLock<u64>,
     /// Clients with all the connections that they may have, and since when they pass untouched.
     left_alone: Mutex<HashMap<IpAddr, Instant>>,
     /// Clients of proxies that have not yet named a server.
@@ -107,8 +128,13 @@ impl Node {
             hub: config.mode == Mode::Hub,
             ..Shut::default()
         };
+        // What the kernel has before the gate opens is replaced then.
+        let first = if shut.gate() == Gate::Open { config.limits.flows.min(room::FIRST) } else { 0 };
         Node {
             shared: Arc::new(Shared::new(config.limits, config.timeouts)),
+            room: Mutex::new(Room::new(first, grants::waiting())),
+            granting: Notify::new(),
+            own_descriptors: OnceLock::new(),
             config: RwLock::new(config),
             interception: Mutex::new(None),
             shut: Mutex::new(shut),
@@ -119,6 +145,7 @@ impl Node {
             tunnel: OnceLock::new(),
             since: Instant::now(),
             starved: AtomicBool::new(false),
+            findings: Findings::default(),
             left_alone: Mutex::default(),
             greetings: Greetings::default(),
             lines: AtomicU64::new(0),
@@ -139,14 +166,22 @@ impl Node {
         }
         tracing::info!(
             "new connections {}",
-            if before == Gate::Open { "pass untouched" } else { "are taken in again" }
+            match shut.gate() {
+                Gate::Open => "are taken in again",
+                Gate::Trial => "pass untouched but one, which is taken in on trial",
+                Gate::Shut => "pass untouched",
+            }
         );
         let interception = self.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        interception.as_ref().map_or(Ok(()), |interception| interception.set_gate(shut.gate()))
+        let Some(interception) = interception.as_ref() else { return Ok(()) };
+        if shut.gate() != Gate::Shut {
+            interception.set_room(self.room().open(Instant::now(), grants::free(self)))?;
+        }
+        interception.set_gate(shut.gate())
     }
 
-    /// Takes connections of a listener, until the node drains. Lack of descriptors and memory is waited out; a connection that would take a
-    /// descriptor of the reserve is closed.
+    /// Takes connections of a listener, until the node drains. Lack of descriptors and memory is waited out, with what the kernel has
+    /// accepted; each listener has one of the reserve for that.
     pub async fn accept(self: Arc<Self>, listener: TcpListener, entrance: Entrance, to: Option<SocketAddr>) {
         let (mut deaf, mut draining) = (self.deaf.subscribe(), self.draining.subscribe());
         // Intercepted clients pass by, which the gate sees to.
@@ -157,13 +192,17 @@ impl Node {
                 _ = draining.wait_for(|draining| *draining), if closes => return,
                 _ = deaf.wait_for(|deaf| *deaf) => return,
             };
-            let accepted =
-                accepted.and_then(|(stream, client)| descriptors::check(&stream).map(|()| (stream, client)));
-            match accepted {
+            let lack = match accepted {
                 Ok((stream, client)) => {
+                    let lack = descriptors::check(&stream);
                     let node = self.clone();
                     tokio::spawn(async move { node.serve(stream, client, entrance, to).await });
+                    lack
                 }
+                Err(why) => Err(why),
+            };
+            match lack {
+                Ok(()) => {}
                 // The connection was gone before it was taken.
                 Err(why) if why.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(why) => {
@@ -171,6 +210,10 @@ impl Node {
                         tracing::warn!("no new connection can be taken: {why}");
                     }
                     tokio::time::sleep(Duration::from_millis(50)).await;
+                    tokio::select! {
+                        () = descriptors::freed() => {}
+                        _ = deaf.wait_for(|deaf| *deaf) => return,
+                    }
                 }
             }
         }
@@ -209,13 +252,23 @@ impl Node {
             Err(refusal) => return refuse(stream, refusal.unwrap_or_default()).await,
         };
         let server = SocketAddr::new(server.ip().to_canonical(), server.port());
+        if entrance == Entrance::Intercepted && self.room().arrive() {
+            self.granting.notify_one();
+        }
         if let Some((entry, far)) = self.confirm.as_ref().and_then(|confirm| confirm.claim(client, server)) {
             let end = self.clone().carry(stream, far, &entry, &[]).await;
             return self.ended(&entry, end);
         }
-        let entry = match self.shared.table.enter(Ends { entrance, client, server }) {
-            Ok(entry) => entry,
-            Err(refusal) => return self.turn_away(client, entrance, refusal),
+        let ends = Ends { entrance, client, server };
+        let entry = if entrance == Entrance::Intercepted {
+            let (entry, is_last) = self.shared.table.admit(ends);
+            if is_last {
+                self.leave_alone(client);
+            }
+            entry
+        } else {
+            let Ok(entry) = self.shared.table.enter(ends) else { return };
+            entry
         };
         let end = self.clone().connect_and_carry(stream, &entry, bytes, answer).await;
         self.ended(&entry, end);
@@ -349,12 +402,14 @@ impl Node {
         named.is_some_and(|named| named || !proxied || !is_guarded(server.ip()))
     }
 
-    /// The stream is dropped, which resets it; the next ones of that client pass untouched.
-    pub fn turn_away(self: &Arc<Self>, client: SocketAddr, entrance: Entrance, refusal: Refusal) {
+    /// What the kernel may take in.
+    pub fn room(&self) -> MutexGuard<'_, Room> {
+        self.room.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// The next connections of a client pass untouched.
+    pub fn leave_alone(self: &Arc<Self>, client: SocketAddr) {
         let client = client.ip().to_canonical();
-        if entrance != Entrance::Intercepted || refusal != Refusal::SourceFull {
-            return;
-        }
         let now = Instant::now();
         {
             let mut left_alone = self.left_alone.lock().unwrap_or_else(|poisoned| poisoned.into_inner());

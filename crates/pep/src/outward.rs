@@ -69,8 +69,17 @@ impl Outward {
 
     async fn connect(&self, source: Option<SocketAddr>, server: SocketAddr) -> io::Result<TcpStream> {
         let domain = Domain::for_address(server);
-        let socket = Socket::new(domain, Type::STREAM.nonblocking().cloexec(), Some(Protocol::TCP))?;
-        descriptors::check(&socket)?;
+        let open = || -> io::Result<Socket> {
+            let socket = Socket::new(domain, Type::STREAM.nonblocking().cloexec(), Some(Protocol::TCP))?;
+            descriptors::check(&socket).map(|()| socket)
+        };
+        // The client was accepted: it waits for a descriptor as it would for the server.
+        let socket = loop {
+            match open() {
+                Err(why) if why.raw_os_error() == Some(libc::EMFILE) => descriptors::freed().await,
+                opened => break opened?,
+            }
+        };
         socket.set_linger(Some(Duration::ZERO))?;
         prepare(&SockRef::from(&socket), &self.leg)?;
         if self.mark != 0 {

@@ -5,19 +5,33 @@
 //! intercepted connections are found by their socket, and so are ICMP's reports about them ("packet too big", "host
 //! unreachable"), whose addressee is the client or the server. Without a listener the rule does not match (nf_tproxy), and
 //! everything passes untouched.
+//!
+//! An opening that was taken in and not answered passes untouched when the client repeats it, a second later: the table keeps its
+//! addresses and ports from the one to the other ("asked"), and counts both. So whatever keeps openings from the listener costs a
+//! client a second, and the daemon sees it (`passage`).
 
 use crate::config::{Intercept, Limits};
 use crate::prefix::{Ports, Prefix};
+use crate::room::FIRST;
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 
-/// Name of the table; no other is ever touched.
-pub const TABLE: &str = "longhaul_pep";
+/// Number of the routing table of an installation that configures none.
+const USUAL_TABLE: u32 = 7713;
+/// Counters of openings that were taken in, and of those that were answered.
+pub(crate) const TAKEN: &str = "taken";
+pub(crate) const ANSWERED: &str = "answered";
 
 /// Before connection tracking (-200), after the reassembly of fragments (-400).
 const BEFORE_TRACKING: i32 = -310;
 /// After the translation of addresses (-100): what servers send to a translated address is found by its true one.
 const BEHIND_NAT: i32 = -90;
+/// After every filter.
+const LAST: i32 = i32::MAX;
+/// A client that repeats an opening does so after 1, 3 and 7 s (RFC 6298, tcp_syn_retries).
+const REPEATS: &str = "10s";
+/// A client whose opening was not answered passes untouched for so long.
+const UNANSWERED_ALONE: &str = "60s";
 
 /// Which new connections are taken in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -25,35 +39,65 @@ const BEHIND_NAT: i32 = -90;
 pub enum Gate {
     /// Those of the configuration.
     Open,
+    /// One of them, to see whether it is answered; the others pass untouched.
+    Trial,
     /// None: all pass untouched.
     Shut,
 }
 
+/// What a terminal leaves alone since it is not behind its hub. Empty: nothing for this reason.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Around {
+    /// Interfaces by which this machine reaches its hubs; servers that are routed by others are left alone.
+    pub towards_hubs: Vec<String>,
+    /// Networks of this machine's own interfaces.
+    pub connected: Vec<Prefix>,
+}
+
+/// Name of the nftables table, of the family inet; no other is ever touched. Each routing table has one of its own, so that a second
+/// daemon with ports, marks and a table of its own does not replace the first one's.
+pub fn name(intercept: &Intercept) -> String {
+    match intercept.table {
+        USUAL_TABLE => "longhaul_pep".into(),
+        other => format!("longhaul_pep_{other}"),
+    }
+}
+
 /// Commands for `nft -f -` that install the table in one transaction, in the place of an older one.
-pub fn install(begin: Gate, intercept: &Intercept, limits: &Limits) -> String {
-    let Intercept { divert_mark: divert, client_mark: client, .. } = intercept;
-    let apart = apart(intercept);
+pub fn install(begin: Gate, intercept: &Intercept, limits: &Limits, around: &Around) -> String {
+    let Intercept { divert_mark: divert, client_mark: client, confirm_mark: confirm, .. } = intercept;
+    let (apart, table) = (apart(intercept), name(intercept));
     let mut text = format!(
-        "table inet {TABLE}\n\
-         delete table inet {TABLE}\n\
-         table inet {TABLE} {{\n"
+        "table inet {table}\n\
+         delete table inet {table}\n\
+         table inet {table} {{\n\
+         \tcounter {TAKEN} {{ }}\n\
+         \tcounter {ANSWERED} {{ }}\n"
     );
-    for (name, kind, list) in sets(intercept) {
+    for (name, kind, list) in sets(intercept, around) {
         text += &format!("\tset {name} {{ type {kind}; flags interval; elements = {{ {list} }}; }}\n");
     }
-    text += "\tset full4 { type ipv4_addr; flags timeout; size 65536; }\n\
-             \tset full6 { type ipv6_addr; flags timeout; size 65536; }\n";
-    text += "\tchain admit {\n";
-    if begin == Gate::Open {
-        text += &admission(intercept, limits, "\t\t");
+    for (suffix, kind) in [("4", "ipv4_addr"), ("6", "ipv6_addr")] {
+        text += &format!(
+            "\tset alone{suffix} {{ type {kind}; flags dynamic,timeout; size 65536; }}\n\
+             \tset asked{suffix} {{ type {kind} . inet_service . {kind} . inet_service; flags dynamic,timeout; \
+             timeout {REPEATS}; size 65536; }}\n"
+        );
     }
+    text += "\tchain take {\n";
+    for rule in taking(intercept) {
+        text += &format!("\t\t{rule}\n");
+    }
+    text += &format!("\t}}\n\tchain room {{\n\t\t{}\n\t}}\n", granted(limits.flows.min(FIRST)));
+    text += "\tchain admit {\n";
+    text += &admission(begin, intercept, limits, around, "\t\t");
     text += "\t}\n";
     // Packets to a client's side of a connection. A socket that is still being opened, or has ended, has no mark to be found by:
     // `socket mark` matches no value of it, so what is left after the second rule belongs to one.
     text += &format!(
         "\tchain clients {{\n\t\tsocket mark & {client:#x} != 0 {apart} return\n\t\tsocket mark != 0xffffffff return\n"
     );
-    for rule in selection(intercept).into_iter().chain([apart.to_string()]) {
+    for rule in selection(intercept, around).into_iter().chain([apart.to_string()]) {
         text += &format!("\t\t{rule}\n");
     }
     text += "\t}\n";
@@ -64,7 +108,8 @@ pub fn install(begin: Gate, intercept: &Intercept, limits: &Limits) -> String {
     if !intercept.confirm.is_empty() {
         // What the daemon sends again once the server has accepted.
         let again = format!("meta iif lo meta mark & {client:#x} != 0 tcp flags & (syn | ack) == syn ");
-        for rule in to_listener(intercept, &again, intercept.port, *divert) {
+        for family in FAMILIES {
+            let rule = to_listener(intercept, family, &again, (intercept.port, *divert), "counter");
             text += &format!("\t\t{rule}\n");
         }
     }
@@ -81,62 +126,130 @@ pub fn install(begin: Gate, intercept: &Intercept, limits: &Limits) -> String {
          \t\tmeta mark & {client:#x} != 0 {apart}\n\
          \t}}\n"
     );
+    text += &answers(*confirm);
     text + "}\n"
 }
 
+/// Chains that see what becomes of an opening: this machine's answer, or, at ports to confirm, that it has come to its socket.
+/// What refuses an unanswered one is no answer of a server (a firewall's reject): without it the client repeats the opening,
+/// which then passes.
+fn answers(confirm: u32) -> String {
+    let mut text = format!(
+        "\tchain arrivals {{\n\
+         \t\ttype filter hook input priority {LAST}; policy accept;\n\
+         \t\tmeta mark & {confirm:#x} != 0 tcp flags & (fin | syn | rst | ack) == syn counter name \"{ANSWERED}\"\n\
+         \t}}\n\
+         \tchain answers {{\n\
+         \t\ttype filter hook output priority {LAST}; policy accept;\n"
+    );
+    for (family, suffix) in [("ip", "4"), ("ip6", "6")] {
+        let asked = format!("{family} daddr . tcp dport . {family} saddr . tcp sport");
+        text += &format!(
+            "\t\ttcp flags & (fin | syn | rst | ack) == (syn | ack) {asked} @asked{suffix} counter name \"{ANSWERED}\" \
+             delete @asked{suffix} {{ {asked} }}\n\
+             \t\ttcp flags & rst == rst {asked} @asked{suffix} drop\n"
+        );
+    }
+    text + "\t}\n"
+}
+
 /// Commands that open or shut the gate.
-pub fn gate(gate: Gate, intercept: &Intercept, limits: &Limits) -> String {
-    let mut text = format!("flush chain inet {TABLE} admit\n");
-    if gate == Gate::Open {
-        text += &admission(intercept, limits, &format!("add rule inet {TABLE} admit "));
+pub fn gate(gate: Gate, intercept: &Intercept, limits: &Limits, around: &Around) -> String {
+    let table = name(intercept);
+    let mut text = format!("flush chain inet {table} admit\n");
+    // An opening that was lost and is repeated on trial passes; with the gate open again, it is taken in.
+    let forgotten: &[&str] = match gate {
+        Gate::Open => &["alone4", "alone6", "asked4", "asked6"],
+        Gate::Trial => &["alone4", "alone6"],
+        Gate::Shut => &[],
+    };
+    for set in forgotten {
+        text += &format!("flush set inet {table} {set}\n");
+    }
+    text + &admission(gate, intercept, limits, around, &format!("add rule inet {table} admit "))
+}
+
+/// Commands that let the kernel take in so many openings from now on; others pass untouched.
+pub fn room(intercept: &Intercept, openings: usize) -> String {
+    let table = name(intercept);
+    let mut text = format!("flush chain inet {table} room\n");
+    if openings > 0 {
+        text += &format!("add rule inet {table} room {}\n", granted(openings));
     }
     text
 }
 
+/// The rule for so many openings. Some are given back with time, since not all that are taken in become connections.
+fn granted(openings: usize) -> String {
+    format!("limit rate {}/second burst {openings} packets goto take", openings.div_ceil(64))
+}
+
 /// Commands that let new connections of one client pass untouched for some seconds.
-pub fn leave_alone(client: std::net::IpAddr, seconds: u64) -> String {
-    let set = if client.is_ipv4() { "full4" } else { "full6" };
-    format!("add element inet {TABLE} {set} {{ {client} timeout {seconds}s }}\n")
+pub fn leave_alone(intercept: &Intercept, client: std::net::IpAddr, seconds: u64) -> String {
+    let set = if client.is_ipv4() { "alone4" } else { "alone6" };
+    format!("add element inet {} {set} {{ {client} timeout {seconds}s }}\n", name(intercept))
 }
 
 /// Commands that remove the table.
-pub fn remove() -> String {
-    format!("delete table inet {TABLE}\n")
+pub fn remove(intercept: &Intercept) -> String {
+    format!("delete table inet {}\n", name(intercept))
 }
 
-/// Arguments of `ip` that deliver marked packets to sockets of this machine, for a family (`-4` or `-6`).
-pub fn routes(intercept: &Intercept, family: &str) -> [String; 2] {
-    let Intercept { divert_mark: mark, table, .. } = intercept;
+/// Routing rules that deliver marked packets to sockets of this machine, of either family, as `ip rule add` and `ip rule
+/// del` take them. With `src_valid_mark = 1`, and in firewalld's `IPv6_rpfilter`, the way back to a packet's sender is
+/// looked up by the packet's mark, and by the second rule it would be this machine (a martian). That lookup alone has loopback as
+/// its interface, so the first rule leads it on to the third; what this node itself sends by its mark again has the clients' bit
+/// too.
+pub fn rules(intercept: &Intercept) -> [String; 3] {
+    let Intercept { divert_mark: mark, client_mark: client, table, priority, .. } = intercept;
+    let behind = priority + 2;
+    [
+        format!("pref {behind} nop"),
+        format!("pref {} fwmark {mark:#x}/{mark:#x} lookup {table}", priority + 1),
+        format!("pref {priority} iif lo fwmark {mark:#x}/{:#x} goto {behind}", mark | client),
+    ]
+}
+
+/// Arguments of `ip` that install [`rules`] and their route. Both have the protocol that network managers leave alone:
+/// systemd-networkd removes every other rule that is not its own (systemd/systemd#19106).
+pub fn routes(intercept: &Intercept, family: &str) -> Vec<String> {
     let all = if family == "-4" { "0.0.0.0/0" } else { "::/0" };
-    [
-        format!("{family} rule add pref {table} fwmark {mark:#x}/{mark:#x} lookup {table}"),
-        format!("{family} route replace local {all} dev lo table {table}"),
-    ]
+    let mut commands =
+        vec![format!("{family} route replace local {all} dev lo table {} proto kernel", intercept.table)];
+    let add = |rule| format!("{family} rule add {rule} protocol kernel");
+    commands.extend(rules(intercept).map(add));
+    commands
 }
 
-/// Arguments of `ip` that take [`routes`] back.
-pub fn unroutes(intercept: &Intercept, family: &str) -> [String; 2] {
-    let Intercept { divert_mark: mark, table, .. } = intercept;
-    [
-        format!("{family} rule del pref {table} fwmark {mark:#x}/{mark:#x} lookup {table}"),
-        format!("{family} route flush table {table}"),
-    ]
+/// Arguments of `ip` that take [`routes`] back. The rule for the table is removed whatever its number is: an earlier
+/// configuration, or version, may have left it.
+pub fn unroutes(intercept: &Intercept, family: &str) -> Vec<String> {
+    let del = |rule: String| {
+        let what =
+            rule.find("fwmark").filter(|_| rule.contains(" lookup ")).map_or(rule.as_str(), |at| &rule[at..]);
+        format!("{family} rule del {what}")
+    };
+    let mut commands: Vec<String> = rules(intercept).into_iter().rev().map(del).collect();
+    commands.push(format!("{family} route flush table {}", intercept.table));
+    commands
 }
 
 /// Everything, as one would type it.
-pub fn printed(intercept: &Intercept, limits: &Limits) -> String {
-    let ip = |lines: [String; 2]| lines.map(|line| format!("ip {line}\n")).concat();
+pub fn printed(intercept: &Intercept, limits: &Limits, around: &Around) -> String {
+    let ip = |lines: Vec<String>| lines.iter().map(|line| format!("ip {line}\n")).collect::<String>();
     let mut text = String::from("# at the start, with the listener open\n");
     text += &ip(routes(intercept, "-4"));
     text += &ip(routes(intercept, "-6"));
-    text += &format!("nft -f - <<'END'\n{}END\n", install(Gate::Open, intercept, limits));
+    text += &format!("nft -f - <<'END'\n{}END\n", install(Gate::Open, intercept, limits, around));
     text += "\n# while full or in bypass\n";
-    text += &format!("nft -f - <<'END'\n{}END\n", gate(Gate::Shut, intercept, limits));
+    text += &format!("nft -f - <<'END'\n{}END\n", gate(Gate::Shut, intercept, limits, around));
+    text += "\n# after openings were not answered: one, to see whether it is\n";
+    text += &format!("nft -f - <<'END'\n{}END\n", gate(Gate::Trial, intercept, limits, around));
     text += "\n# for ten seconds, if one client has all the connections that it may have\n";
     let example = std::net::IpAddr::from([192, 0, 2, 1]);
-    text += &format!("nft -f - <<'END'\n{}END\n", leave_alone(example, 10));
+    text += &format!("nft -f - <<'END'\n{}END\n", leave_alone(intercept, example, 10));
     text += "\n# at the stop\n";
-    text += &format!("nft {}", remove());
+    text += &format!("nft {}", remove(intercept));
     text += &ip(unroutes(intercept, "-4"));
     text += &ip(unroutes(intercept, "-6"));
     text
@@ -176,13 +289,14 @@ fn outermost(prefixes: &[Prefix], v4: bool) -> Vec<Prefix> {
 }
 
 /// Named sets: name, type and elements.
-fn sets(intercept: &Intercept) -> Vec<(String, &'static str, String)> {
+fn sets(intercept: &Intercept, around: &Around) -> Vec<(String, &'static str, String)> {
     let mut sets = vec![];
     let lists = [
         ("sources", &intercept.sources),
         ("except_sources", &intercept.except_sources),
         ("destinations", &intercept.destinations),
         ("except_destinations", &intercept.except_destinations),
+        ("connected", &around.connected),
     ];
     for (name, prefixes) in lists {
         for (suffix, kind, v4) in [("4", "ipv4_addr", true), ("6", "ipv6_addr", false)] {
@@ -201,25 +315,37 @@ fn apart(intercept: &Intercept) -> String {
     if intercept.untracked { "notrack".into() } else { format!("ct zone set {}", intercept.table & 0xffff) }
 }
 
-/// A rule for each family that takes what matches to a listener on loopback, with these bits in the mark.
-fn to_listener(intercept: &Intercept, what: &str, port: u16, mark: u32) -> [String; 2] {
+/// IPv4 and IPv6: the protocol, its word in rules, the listeners' address, and the end of the sets' names.
+const FAMILIES: [(&str, &str, &str, &str); 2] =
+    [("ipv4", "ip", "127.0.0.1", "4"), ("ipv6", "ip6", "[::1]", "6")];
+
+/// A rule that takes what matches to a listener on loopback, with these bits in the mark.
+fn to_listener(
+    intercept: &Intercept,
+    (protocol, family, address, _): (&str, &str, &str, &str),
+    what: &str,
+    (port, mark): (u16, u32),
+    count: &str,
+) -> String {
     let apart = apart(intercept);
-    [("ipv4", "ip", "127.0.0.1"), ("ipv6", "ip6", "[::1]")].map(|(family, proto, address)| {
-        format!(
-            "meta nfproto {family} {what}tproxy {proto} to {address}:{port} {apart} \
-             meta mark set meta mark | {mark:#x} counter accept"
-        )
-    })
+    format!(
+        "meta nfproto {protocol} {what}tproxy {family} to {address}:{port} {apart} \
+         meta mark set meta mark | {mark:#x} {count} accept"
+    )
 }
 
 /// Rules that leave the chain with packets of clients that are not selected.
-fn selection(intercept: &Intercept) -> Vec<String> {
+fn selection(intercept: &Intercept, around: &Around) -> Vec<String> {
     let mut rules = vec!["fib daddr type { local, broadcast, multicast } return".to_string()];
     if intercept.interfaces.is_empty() {
         rules.push("meta iif lo return".into());
     } else {
         let names = intercept.interfaces.iter().map(|name| format!("\"{name}\""));
         rules.push(format!("meta iifname != {{ {} }} return", list(names)));
+    }
+    if !around.towards_hubs.is_empty() {
+        let names = around.towards_hubs.iter().map(|name| format!("\"{name}\""));
+        rules.push(format!("fib daddr oif != {{ {} }} return", list(names)));
     }
     rules.push(format!("tcp dport != {{ {} }} return", list(merged(&intercept.ports))));
     if !intercept.except_ports.is_empty() {
@@ -230,6 +356,7 @@ fn selection(intercept: &Intercept) -> Vec<String> {
         (&intercept.except_sources, "saddr", "", "except_sources"),
         (&intercept.destinations, "daddr", "!= ", "destinations"),
         (&intercept.except_destinations, "daddr", "", "except_destinations"),
+        (&around.connected, "daddr", "", "connected"),
     ];
     for (prefixes, side, negated, name) in lists {
         for (family, suffix, v4) in [("ip", "4", true), ("ip6", "6", false)] {
@@ -245,19 +372,47 @@ fn selection(intercept: &Intercept) -> Vec<String> {
 }
 
 /// Rules for the opening of a connection, each after `begin`.
-fn admission(intercept: &Intercept, limits: &Limits, begin: &str) -> String {
-    let mut rules = selection(intercept);
-    rules.push("ip saddr @full4 return".into());
-    rules.push("ip6 saddr @full6 return".into());
+fn admission(gate: Gate, intercept: &Intercept, limits: &Limits, around: &Around, begin: &str) -> String {
+    if gate == Gate::Shut {
+        return String::new();
+    }
+    let mut rules = selection(intercept, around);
+    let asked = |family: &str| format!("{family} saddr . tcp sport . {family} daddr . tcp dport");
+    for (_, family, _, suffix) in FAMILIES {
+        rules.push(format!("{family} saddr @alone{suffix} return"));
+        // The first one was not answered.
+        rules.push(format!(
+            "{} @asked{suffix} update @alone{suffix} {{ {family} saddr timeout {UNANSWERED_ALONE} }} return",
+            asked(family)
+        ));
+    }
     let rate = limits.new_per_second;
     rules.push(format!("limit rate over {rate}/second burst {} packets return", rate.max(5)));
-    if !intercept.confirm.is_empty() {
-        let ports = format!("tcp dport {{ {} }} ", list(merged(&intercept.confirm)));
-        let mark = intercept.divert_mark | intercept.confirm_mark;
-        rules.extend(to_listener(intercept, &ports, intercept.confirm_port, mark));
+    if gate == Gate::Trial {
+        rules.push("limit rate over 1/hour burst 1 packets return".into());
     }
-    rules.extend(to_listener(intercept, "meta l4proto 6 ", intercept.port, intercept.divert_mark));
+    rules.push("goto room".into());
     rules.iter().map(|rule| format!("{begin}{rule}\n")).collect()
+}
+
+/// Rules that take openings to the listeners.
+fn taking(intercept: &Intercept) -> Vec<String> {
+    let asked = |family: &str| format!("{family} saddr . tcp sport . {family} daddr . tcp dport");
+    let taken = format!("counter name \"{TAKEN}\"");
+    let mut rules = vec![];
+    if !intercept.confirm.is_empty() {
+        // The client's copies are taken in too: the answer comes when the server has answered.
+        let ports = format!("tcp dport {{ {} }} ", list(merged(&intercept.confirm)));
+        let to = (intercept.confirm_port, intercept.divert_mark | intercept.confirm_mark);
+        rules.extend(FAMILIES.map(|family| to_listener(intercept, family, &ports, to, &taken)));
+    }
+    for family in FAMILIES {
+        // Before the listener: a packet that has a socket and then leaves the rule would not be forwarded (ip_forward).
+        let all = format!("meta l4proto 6 add @asked{} {{ {} }} ", family.3, asked(family.1));
+        let to = (intercept.port, intercept.divert_mark);
+        rules.push(to_listener(intercept, family, &all, to, &taken));
+    }
+    rules
 }
 
 #[cfg(test)]
@@ -266,7 +421,7 @@ mod tests {
 
     #[test]
     fn only_openings_reach_the_listener() {
-        let text = install(Gate::Open, &Intercept::default(), &Limits::default());
+        let text = install(Gate::Open, &Intercept::default(), &Limits::default(), &Around::default());
         assert!(text.contains("tcp flags & (fin | syn | rst | ack) == syn jump admit"));
         assert!(text.contains("fib daddr type { local, broadcast, multicast } return"));
         assert!(text.contains("tcp dport { 22 } return"));
@@ -275,18 +430,22 @@ mod tests {
 
     #[test]
     fn a_shut_gate_has_no_rule() {
-        let text = gate(Gate::Shut, &Intercept::default(), &Limits::default());
+        let text = gate(Gate::Shut, &Intercept::default(), &Limits::default(), &Around::default());
         assert_eq!(text, "flush chain inet longhaul_pep admit\n");
         assert!(
-            gate(Gate::Open, &Intercept::default(), &Limits::default())
-                .contains("tproxy ip to 127.0.0.1:7713")
+            gate(Gate::Open, &Intercept::default(), &Limits::default(), &Around::default())
+                .ends_with("add rule inet longhaul_pep admit goto room\n")
         );
     }
 
     /// The only protocol that nft's grammar knows by the name that /etc/protocols has, and that is used here.
     #[test]
     fn no_name_of_a_protocol_has_to_be_looked_up() {
-        let text = printed(&Intercept { untracked: true, ..Default::default() }, &Limits::default());
+        let text = printed(
+            &Intercept { untracked: true, ..Default::default() },
+            &Limits::default(),
+            &Around::default(),
+        );
         let after: Vec<_> = text.split("l4proto ").skip(1).collect();
         assert!(after.len() >= 3, "{text}");
         for rule in after {
@@ -300,11 +459,62 @@ mod tests {
 
     #[test]
     fn no_table_but_the_own_is_named() {
-        let text = printed(&Intercept::default(), &Limits::default());
+        let text = printed(&Intercept::default(), &Limits::default(), &Around::default());
         for line in text.lines().filter(|line| line.contains("table inet")) {
             assert!(line.contains("inet longhaul_pep"), "{line}");
         }
         assert!(!text.contains("flush ruleset"));
+    }
+
+    #[test]
+    fn each_routing_table_has_a_table_of_rules_of_its_own() {
+        let other = Intercept { table: 8000, ..Default::default() };
+        let text = printed(&other, &Limits::default(), &Around::default());
+        assert!(text.contains("table inet longhaul_pep_8000 {"));
+        assert!(!text.replace("longhaul_pep_8000", "").contains("longhaul_pep"), "no other is named");
+    }
+
+    /// Rules of network managers, of mwan3, netbird and Terway begin at 100 and more (`docs/accelerator.md`).
+    #[test]
+    fn rules_stand_before_those_of_others_and_are_the_kernels() {
+        let text = routes(&Intercept::default(), "-4").join("\n");
+        assert!(
+            text.contains("rule add pref 2 fwmark 0x10000/0x10000 lookup 7713 protocol kernel"),
+            "{text}"
+        );
+        assert!(text.contains("dev lo table 7713 proto kernel"), "{text}");
+    }
+
+    #[test]
+    fn what_is_not_behind_the_hub_is_left_alone() {
+        let around =
+            Around { towards_hubs: vec!["sat".into()], connected: vec!["10.77.9.0/24".parse().unwrap()] };
+        let text = install(Gate::Open, &Intercept::default(), &Limits::default(), &around);
+        assert!(
+            text.contains("set connected4 { type ipv4_addr; flags interval; elements = { 10.77.9.0/24 }; }"),
+            "{text}"
+        );
+        assert!(
+            text.contains("fib daddr oif != { \"sat\" } return")
+                && text.contains("ip daddr @connected4 return")
+        );
+        let all = install(Gate::Open, &Intercept::default(), &Limits::default(), &Around::default());
+        assert!(!all.contains("fib daddr oif") && !all.contains("connected"));
+    }
+
+    #[test]
+    fn a_rule_of_another_number_is_taken_back_too() {
+        let text = unroutes(&Intercept::default(), "-4").join("\n");
+        assert!(text.contains("-4 rule del fwmark 0x10000/0x10000 lookup 7713"), "{text}");
+        assert!(text.contains("-4 rule del pref 3 nop"), "{text}");
+    }
+
+    #[test]
+    fn a_trial_takes_one_opening() {
+        let (intercept, limits) = (Intercept::default(), Limits::default());
+        let text = gate(Gate::Trial, &intercept, &limits, &Around::default());
+        assert!(text.contains("limit rate over 1/hour burst 1 packets return"));
+        assert!(!gate(Gate::Open, &intercept, &limits, &Around::default()).contains("1/hour"));
     }
 
     #[test]
@@ -318,7 +528,7 @@ mod tests {
     #[test]
     fn a_list_of_one_family_excludes_the_other() {
         let intercept = Intercept { sources: vec!["10.0.0.0/8".parse().unwrap()], ..Default::default() };
-        let text = install(Gate::Open, &intercept, &Limits::default());
+        let text = install(Gate::Open, &intercept, &Limits::default(), &Around::default());
         assert!(text.contains("ip saddr != @sources4 return") && text.contains("meta nfproto ipv6 return"));
     }
 }

@@ -77,7 +77,27 @@ impl FromStr for Prefix {
 }
 
 impl Prefix {
-    fn first(&self) -> IpAddr {
+    /// The same network, by its first address.
+    pub fn network(self) -> Prefix {
+        Prefix { address: self.first(), ..self }
+    }
+
+    /// Its last address: of IPv4, that of all hosts.
+    pub fn last(&self) -> IpAddr {
+        match self.first() {
+            IpAddr::V4(first) => {
+                let rest = u32::MAX.checked_shr(u32::from(self.len)).unwrap_or(0);
+                IpAddr::V4((first.to_bits() | rest).into())
+            }
+            IpAddr::V6(first) => {
+                let rest = u128::MAX.checked_shr(u32::from(self.len)).unwrap_or(0);
+                IpAddr::V6((first.to_bits() | rest).into())
+            }
+        }
+    }
+
+    /// Its first address.
+    pub fn first(&self) -> IpAddr {
         match self.address {
             IpAddr::V4(address) => {
                 let mask = u32::MAX.checked_shl(32 - u32::from(self.len)).unwrap_or(0);

@@ -6,7 +6,7 @@ use crate::sys;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A version of QUIC that nobody has: a server answers with those that it has (RFC 9000, section 6).
 const NO_VERSION: [u8; 4] = [0x1a, 0x2a, 0x3a, 0x4a];
@@ -15,6 +15,10 @@ const LEAST: usize = 1200;
 /// Questions, each waited for as long as a slow satellite takes.
 const TRIES: u32 = 3;
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Once an answer has come, later ones are waited for three times as long, and at least so long.
+const QUICK: Duration = Duration::from_millis(200);
+/// The largest packet that passes is found to so many bytes.
+const GRAIN: usize = 4;
 
 /// What came back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,13 +31,39 @@ enum Answer {
     Silence,
     /// There is no way there.
     NoRoute,
+    /// This machine does not send a packet of this size.
+    TooLong,
 }
 
 /// Probes the hub, over UDP and over TCP.
 pub(crate) fn way(config: &Config) -> Vec<Finding> {
     let Some((hop, hub)) = config.hop.as_ref().and_then(|hop| Some((hop, hop.hub?))) else { return vec![] };
     let headers = if hub.is_ipv4() { 28 } else { 48 };
-    vec![mtu(hub, i32::from(hop.mtu) + headers, headers), udp(hub, ask(hub))]
+    let (answer, took) = ask(hub, LEAST, PATIENCE);
+    let mut size = mtu(hub, i32::from(hop.mtu) + headers, headers);
+    if (answer, size.verdict) == (Answer::Quic, Verdict::Good) {
+        size = whole_path(hub, hop.mtu.into(), headers as usize, (took * 3).max(QUICK));
+    }
+    vec![size, udp(hub, answer)]
+}
+
+/// Whether full packets arrive at the hub. A link that drops larger ones without a report (a black hole, RFC 8899) is in no kernel's records.
+fn whole_path(hub: SocketAddr, full: usize, headers: usize, patience: Duration) -> Finding {
+    let arrives = |len| ask(hub, len, patience).0 == Answer::Quic;
+    let problem = (full > LEAST && !arrives(full)).then(|| {
+        let (mut fits, mut lost) = (LEAST, full);
+        while lost - fits > GRAIN {
+            let middle = usize::midpoint(fits, lost);
+            *(if arrives(middle) { &mut fits } else { &mut lost }) = middle;
+        }
+        let text = format!(
+            "packets of {} bytes do not arrive at the hub, and nothing reports it; those of {} do: set hop.mtu = {fits} at both nodes",
+            full + headers,
+            fits + headers
+        );
+        (Verdict::Bad, text)
+    });
+    finding("packet size", problem, "full packets of the tunnel fit")
 }
 
 /// The kernel's knowledge of the path, which starts with the interface's.
@@ -64,12 +94,17 @@ fn towards(hub: SocketAddr) -> std::io::Result<UdpSocket> {
         if hub.is_ipv4() { ([0; 4], 0).into() } else { (std::net::Ipv6Addr::UNSPECIFIED, 0).into() };
     let socket = UdpSocket::bind(any)?;
     socket.connect(hub)?;
-    socket.set_read_timeout(Some(PATIENCE))?;
+    // Packets are sent whole, whatever the kernel has learned of the path.
+    let (level, option, probe) = match hub.ip() {
+        IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE),
+        IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE),
+    };
+    sys::set_option(socket.as_fd(), level, option, probe)?;
     Ok(socket)
 }
 
-fn question() -> Vec<u8> {
-    let mut datagram = vec![0; LEAST];
+fn question(len: usize) -> Vec<u8> {
+    let mut datagram = vec![0; len];
     // A long header, the version, and two connection identifiers of 8 bytes.
     datagram[0] = 0xc0;
     datagram[1..5].copy_from_slice(&NO_VERSION);
@@ -78,11 +113,26 @@ fn question() -> Vec<u8> {
     datagram
 }
 
-fn ask(hub: SocketAddr) -> Answer {
-    let Ok(socket) = towards(hub) else { return Answer::NoRoute };
+/// Sends a datagram of this length up to three times; returns what came back, and how long after the last one.
+fn ask(hub: SocketAddr, len: usize, patience: Duration) -> (Answer, Duration) {
+    let Ok(socket) = towards(hub).and_then(|socket| {
+        socket.set_read_timeout(Some(patience))?;
+        Ok(socket)
+    }) else {
+        return (Answer::NoRoute, Duration::ZERO);
+    };
+    let mut begin = Instant::now();
+    let answer = answer(&socket, len, &mut begin);
+    (answer, begin.elapsed())
+}
+
+fn answer(socket: &UdpSocket, len: usize, begin: &mut Instant) -> Answer {
     let mut buffer = [0; 2048];
     for _ in 0..TRIES {
-        let _ = socket.send(&question());
+        *begin = Instant::now();
+        if socket.send(&question(len)).is_err_and(|why| why.raw_os_error() == Some(libc::EMSGSIZE)) {
+            return Answer::TooLong;
+        }
         match socket.recv(&mut buffer) {
             // Version negotiation has version 0.
             Ok(n) if n > 5 && buffer[0] & 0x80 != 0 && buffer[1..5] == [0; 4] => return Answer::Quic,
@@ -100,6 +150,7 @@ fn udp(hub: SocketAddr, answer: Answer) -> Finding {
         Answer::Nobody => {
             Some(format!("the hub's machine answers, but nothing has UDP {hub} there: is the hub running?"))
         }
+        Answer::TooLong => Some(format!("this machine sends no packet of {LEAST} bytes there")),
         Answer::NoRoute => Some(format!("there is no route to {hub}")),
         Answer::Silence => {
             let reached = match TcpStream::connect_timeout(&hub, PATIENCE) {
@@ -129,7 +180,7 @@ mod tests {
         let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = taken.local_addr().unwrap();
         drop(taken);
-        assert_eq!(ask(address), Answer::Nobody);
+        assert_eq!(ask(address, LEAST, PATIENCE).0, Answer::Nobody);
         let text = udp(address, Answer::Silence).text;
         assert!(text.contains("answers over TCP and not over UDP"), "loopback refuses TCP: {text}");
     }
@@ -144,7 +195,33 @@ mod tests {
             assert_eq!((n, buffer[0] & 0x80), (LEAST, 0x80));
             server.send_to(&[0x80, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0], from).unwrap();
         });
-        assert_eq!(ask(address), Answer::Quic);
+        assert_eq!(ask(address, LEAST, PATIENCE).0, Answer::Quic);
+        served.join().unwrap();
+    }
+
+    /// A link that drops datagrams of more than 1,372 bytes and reports nothing.
+    #[test]
+    fn a_black_hole_is_found_with_what_passes() {
+        let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = server.local_addr().unwrap();
+        server.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let served = std::thread::spawn(move || {
+            let mut buffer = [0; 2048];
+            while let Ok((n, from)) = server.recv_from(&mut buffer) {
+                match n {
+                    1 => return,
+                    ..=1372 => drop(server.send_to(&[0x80, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0], from)),
+                    _ => {}
+                }
+            }
+        });
+        let found = whole_path(address, 1472, 28, Duration::from_millis(50));
+        assert!(found.text.starts_with("packets of 1500 bytes do not arrive at the hub"), "{}", found.text);
+        let mtu: usize =
+            found.text.split("hop.mtu = ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+        assert!((1372 - GRAIN..=1372).contains(&mtu), "{}", found.text);
+        assert_eq!(whole_path(address, 1372, 28, Duration::from_millis(50)).verdict, Verdict::Good);
+        UdpSocket::bind("127.0.0.1:0").unwrap().send_to(&[0], address).unwrap();
         served.join().unwrap();
     }
 

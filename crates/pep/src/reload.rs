@@ -17,12 +17,21 @@ pub(crate) fn adopted(running: &Config, wanted: &Config, confirms: bool) -> Conf
     next.terminal = wanted.terminal.clone();
     next.dscp = wanted.dscp;
     if let (Some(now), Some(wanted)) = (&mut next.hop, &wanted.hop) {
-        let Hop { hub_key, send_rate, most_rate, .. } = wanted.clone();
-        *now = Hop { hub_key, send_rate, most_rate, ..now.clone() };
+        let Hop { hub_key, send_rate, most_rate, pass_after, .. } = wanted.clone();
+        *now = Hop { hub_key, send_rate, most_rate, pass_after, ..now.clone() };
     }
     if let (Some(now), Some(wanted)) = (&mut next.intercept, &wanted.intercept) {
-        let Intercept { port, confirm_port, divert_mark, own_mark, client_mark, confirm_mark, table, .. } =
-            *now;
+        let Intercept {
+            port,
+            confirm_port,
+            divert_mark,
+            own_mark,
+            client_mark,
+            confirm_mark,
+            table,
+            priority,
+            ..
+        } = *now;
         // Without the sockets of the start, nobody would answer.
         let confirm = if confirms { wanted.confirm.clone() } else { vec![] };
         *now = Intercept {
@@ -33,6 +42,7 @@ pub(crate) fn adopted(running: &Config, wanted: &Config, confirms: bool) -> Conf
             client_mark,
             confirm_mark,
             table,
+            priority,
             confirm,
             ..wanted.clone()
         };

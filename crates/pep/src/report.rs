@@ -2,12 +2,14 @@
 
 use crate::flow::Ledger;
 use crate::node::Node;
+use crate::passage::Passage;
 use crate::table::{BUCKETS, Histogram, STATES, State, Totals};
 use longhaul_hop::PeerId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
 
 /// Numbers of a node.
 #[derive(Debug, Serialize)]
@@ -22,6 +24,15 @@ pub(crate) struct Status {
     draining: bool,
     starved: bool,
     no_tunnel: bool,
+    /// What is taken in does not arrive, for these causes.
+    astray: bool,
+    causes: Vec<String>,
+    /// One connection is taken in, to see whether it arrives.
+    trial: bool,
+    /// Rules, routes and tables that others had removed and that were put back.
+    repaired: u64,
+    repairs: Vec<String>,
+    silent: bool,
     flows: usize,
     states: BTreeMap<String, u64>,
     accepted: u64,
@@ -104,7 +115,7 @@ pub(crate) fn peers(node: &Node) -> Vec<(PeerId, PeerStatus)> {
         node.config(|config| config.hop.as_ref().map_or((None, 0), |hop| (hop.most_rate, hop.mtu)));
     let peer = |(info, stats): &(crate::tunnel::PeerInfo, longhaul_hop::PeerStats)| PeerStatus {
         name: name(info),
-        address: info.address.to_string(),
+        address: stats.address.unwrap_or(info.address).to_string(),
         flows: stats.flows,
         rtt_ms: ms(stats.rtt),
         base_rtt_ms: ms(stats.base_rtt),
@@ -159,6 +170,12 @@ pub(crate) fn status(node: &Node) -> Status {
         draining: shut.draining,
         starved: shut.starved,
         no_tunnel: shut.no_tunnel,
+        astray: shut.passage == Passage::Shut,
+        causes: node.findings.causes().clone(),
+        trial: shut.passage == Passage::Trial,
+        repaired: node.findings.repaired.load(Ordering::Relaxed),
+        repairs: node.findings.repairs().iter().cloned().collect(),
+        silent: shut.silent,
         flows: node.shared.table.len(),
         at_risk: totals.up.held
             + totals.down.held
@@ -251,6 +268,12 @@ pub(crate) fn metrics(node: &Node) -> String {
         "",
         &one(u64::from(status.passing)),
     );
+    let astray = "1 while what is taken in does not arrive, so that new connections pass untouched.";
+    gauge(&mut text, "astray", astray, "", &one(u64::from(status.astray)));
+    let times = node.findings.shut.load(Ordering::Relaxed);
+    counter(&mut text, "astray_total", "Times that what was taken in did not arrive.", "", &one(times));
+    let repaired = "Rules, routes and tables that others had removed and that were put back.";
+    counter(&mut text, "repaired_total", repaired, "", &one(status.repaired));
     gauge(
         &mut text,
         "at_risk_bytes",

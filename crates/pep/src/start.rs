@@ -107,10 +107,10 @@ pub(crate) fn tunnel(
         .and_then(|mut file| file.read_exact(&mut seed))
         .map_err(|why| Error::system("read random numbers", why))?;
     let epoch = std::time::Instant::now();
-    let choice = (hop.carrier, hop.keep_alive);
+    let choice = (config.mode == Mode::Hub, hop.carrier, hop.keep_alive);
     let mut node = longhaul_hop::Node::new(settings, seed, longhaul_units::Instant::ZERO)
         .map_err(|why| Error::Config(format!("[hop]: {why}")))?;
-    if choice.0 == Carrier::Tcp {
+    if hop.carrier == Carrier::Tcp {
         node.close(longhaul_units::Instant::ZERO);
     }
     let Some(socket) = socket else { return Ok(None) };

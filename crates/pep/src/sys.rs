@@ -216,11 +216,17 @@ pub(crate) fn watched_socket(socket: socket2::Socket) -> io::Result<AsyncFd<sock
     unsafe { AsyncFd::register(socket) }.map_err(io::Error::from)
 }
 
+const CLOSE: u8 = 7;
+
 /// The fields of TCP_INFO that are used here.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TcpInfo {
     /// TCP's state, as in the kernel's `tcp_states.h`.
     pub state: u8,
+    /// Retransmissions and probes in a row without an answer.
+    pub unanswered: u8,
+    /// Time since the last ACK.
+    pub acked_ms: u32,
 }
 
 impl TcpInfo {
@@ -228,8 +234,17 @@ impl TcpInfo {
     pub fn fin_is_acknowledged(&self) -> bool {
         const FIN_WAIT_2: u8 = 5;
         const TIME_WAIT: u8 = 6;
-        const CLOSE: u8 = 7;
         [FIN_WAIT_2, TIME_WAIT, CLOSE].contains(&self.state)
+    }
+
+    /// True if the peer has not acknowledged anything for so long although it was asked: a single packet may be lost.
+    pub fn is_unanswered(&self, ms: u64) -> bool {
+        self.unanswered >= 2 && u64::from(self.acked_ms) >= ms
+    }
+
+    /// True if the connection is gone.
+    pub fn is_closed(&self) -> bool {
+        self.state == CLOSE
     }
 }
 
@@ -247,7 +262,9 @@ pub(crate) fn tcp_info(socket: BorrowedFd) -> io::Result<TcpInfo> {
             &mut len,
         )
     })?;
-    Ok(TcpInfo { state: buffer[0] })
+    // Offsets in `struct tcp_info` (linux/tcp.h): tcpi_retransmits, tcpi_probes, tcpi_last_ack_recv.
+    let acked_ms = u32::from_ne_bytes([buffer[56], buffer[57], buffer[58], buffer[59]]);
+    Ok(TcpInfo { state: buffer[0], unanswered: buffer[2].max(buffer[3]), acked_ms })
 }
 
 #[cfg(all(test, target_env = "gnu"))]

@@ -131,6 +131,27 @@ struct Inside {
     past: Totals,
 }
 
+impl Inside {
+    fn insert(&mut self, ends: Ends) -> Arc<Entry> {
+        let id = self.next;
+        self.next += 1;
+        self.past.accepted += 1;
+        let entry = Arc::new(Entry {
+            id,
+            ends,
+            since: Instant::now(),
+            outward: OnceLock::new(),
+            proxy: OnceLock::new(),
+            in_kernel: AtomicU64::new(0),
+            state: AtomicU8::new(State::Opening as u8),
+            flow: Mutex::default(),
+        });
+        self.alive.insert(id, entry.clone());
+        *self.per_source.entry(ends.client.ip().to_canonical()).or_default() += 1;
+        entry
+    }
+}
+
 /// All connections.
 pub(crate) struct Table {
     limits: Mutex<Limits>,
@@ -160,33 +181,28 @@ impl Table {
         let mut inside = lock(&self.inside);
         let source = ends.client.ip().to_canonical();
         let of_source = inside.per_source.get(&source).copied().unwrap_or(0);
-        let refusal = if inside.alive.len() >= limits.flows {
+        let refusal = if inside.alive.len() >= limits.most(ends.entrance == Entrance::Tunnel) {
             Some(Refusal::Full)
         } else {
-            // A hub has no address of the client of a terminal's proxy.
-            let known = !source.is_unspecified();
+            // At a hub, terminals keep to the bound, and serve what their kernels have accepted beyond it.
+            let known = ends.entrance != Entrance::Tunnel;
             (known && of_source >= limits.flows_per_source).then_some(Refusal::SourceFull)
         };
         if let Some(refusal) = refusal {
             *inside.past.refused.entry(refusal).or_default() += 1;
             return Err(refusal);
         }
-        let id = inside.next;
-        inside.next += 1;
-        inside.past.accepted += 1;
-        let entry = Arc::new(Entry {
-            id,
-            ends,
-            since: Instant::now(),
-            outward: OnceLock::new(),
-            proxy: OnceLock::new(),
-            in_kernel: AtomicU64::new(0),
-            state: AtomicU8::new(State::Opening as u8),
-            flow: Mutex::default(),
-        });
-        inside.alive.insert(id, entry.clone());
-        inside.per_source.insert(source, of_source + 1);
-        Ok(entry)
+        Ok(inside.insert(ends))
+    }
+
+    /// Takes a connection on that the kernel has accepted already; the bounds are kept by what it may accept. True if its client has all
+    /// the connections that it may have.
+    pub fn admit(&self, ends: Ends) -> (Arc<Entry>, bool) {
+        let limits = self.limits();
+        let mut inside = lock(&self.inside);
+        let entry = inside.insert(ends);
+        let of_source = inside.per_source.get(&ends.client.ip().to_canonical()).copied().unwrap_or(0);
+        (entry, of_source >= limits.flows_per_source)
     }
 
     /// A connection has ended.

@@ -22,11 +22,15 @@ use longhaul_units::{Duration, Instant, Rate};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
+use tokio::net::TcpStream;
 use tokio::sync::{Notify, mpsc};
 
+/// A line about a stranger at most so often.
+const EACH_MINUTE: Duration = Duration::from_secs(60);
 /// Datagrams sent before the socket is read again.
 const AT_ONCE: usize = 32;
 
@@ -70,13 +74,37 @@ struct Inside {
     slots: HashMap<FlowId, Slot>,
     peers: Vec<PeerInfo>,
     incoming: VecDeque<(FlowId, Open, Option<[u8; 32]>, PeerId)>,
+    is_hub: bool,
+    strangers: Strangers,
+    /// Handshakes that found no place, as far as they were counted.
+    crowded: u64,
+}
+
+/// Those who have opened a connection and shown no key that is known. They cannot fill the log.
+#[derive(Default)]
+struct Strangers {
+    logged: Option<Instant>,
+    count: u64,
+    last: String,
+}
+
+impl Strangers {
+    fn add(&mut self, now: Instant, what: &str) {
+        if self.logged.is_some_and(|logged| now.since(logged) < EACH_MINUTE) {
+            self.count += 1;
+            self.last = what.to_string();
+            return;
+        }
+        self.logged = Some(now);
+        tracing::warn!("an attempt to open a tunnel failed: {what}");
+    }
 }
 
 /// Wakes the task of a TCP connection.
-#[derive(Default)]
 pub(crate) struct LaneWake {
     notify: Notify,
     stop: AtomicBool,
+    stream: Arc<TcpStream>,
 }
 
 impl LaneWake {
@@ -84,6 +112,11 @@ impl LaneWake {
     fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
         self.notify.notify_one();
+    }
+
+    /// True if what the kernel has sent has had no answer for so long.
+    fn is_silent(&self, after: Duration) -> bool {
+        sys::tcp_info(self.stream.as_fd()).is_ok_and(|info| info.is_unanswered(after.as_nanos() / 1_000_000))
     }
 
     /// Waits until there is something to do; true if the connection is to be closed.
@@ -102,6 +135,8 @@ struct Slot {
     delivered: bool,
     accepted: bool,
     over: Option<ResetCode>,
+    /// Bytes that were not delivered when it was over.
+    undelivered: u64,
 }
 
 impl Slot {
@@ -115,7 +150,7 @@ impl Tunnel {
     pub fn new(
         hop: Hop,
         pool: Pool,
-        (carrier, keep_alive): (Carrier, Duration),
+        (is_hub, carrier, keep_alive): (bool, Carrier, Duration),
         udp: Udp,
         epoch: std::time::Instant,
         (trusted, lane_rate): (Trusted, LaneRate),
@@ -129,6 +164,9 @@ impl Tunnel {
             slots: HashMap::new(),
             peers: vec![],
             incoming: VecDeque::new(),
+            is_hub,
+            strangers: Strangers::default(),
+            crowded: 0,
         };
         let (inside, wake) = (Mutex::new(inside), Notify::new());
         Arc::new(Tunnel { inside, wake, udp, epoch, carrier, trusted, lane_rate })
@@ -155,6 +193,21 @@ impl Tunnel {
         }
     }
 
+    /// True if what was sent to the node that takes new flows has had no answer for so long.
+    pub fn is_silent(&self, after: Duration) -> bool {
+        let now = self.now();
+        let Some(peer) = self.peer().map(|peer| peer.id) else { return false };
+        let inside = self.lock();
+        if peer.is_pooled() {
+            let mut lanes =
+                inside.lanes.iter().filter(|(id, _)| inside.pool.peer_of(**id) == Some(peer)).peekable();
+            return lanes.peek().is_some() && lanes.all(|(_, lane)| lane.is_silent(after));
+        }
+        let unanswered = inside.hop.unanswered(now, peer).unwrap_or_default();
+        // While the hop works, something comes each `keep_alive`.
+        unanswered >= after || inside.hop.silence(now, peer) >= Some(after + inside.keep_alive)
+    }
+
     /// True if the tunnel is up over QUIC and not silent.
     pub fn quic_answers(&self) -> bool {
         let now = self.now();
@@ -178,7 +231,7 @@ impl Tunnel {
         for id in &blocked {
             inside.hop.give_up(now, *id, "UDP is blocked, TCP is not");
         }
-        inside.take_events();
+        inside.take_events(self.now());
         drop(inside);
         if !blocked.is_empty() {
             self.wake.notify_one();
@@ -191,10 +244,11 @@ impl Tunnel {
         key: Option<[u8; 32]>,
         address: SocketAddr,
         opener: bool,
+        stream: Arc<TcpStream>,
     ) -> (LaneId, Arc<LaneWake>) {
         let mut inside = self.lock();
         let id = inside.pool.connected(key, address, opener);
-        let wake = Arc::new(LaneWake::default());
+        let wake = Arc::new(LaneWake { notify: Notify::new(), stop: AtomicBool::new(false), stream });
         inside.lanes.insert(id, wake.clone());
         (id, wake)
     }
@@ -204,7 +258,7 @@ impl Tunnel {
         let mut inside = self.lock();
         inside.lanes.remove(&id);
         inside.pool.disconnected(id, reason);
-        inside.take_events();
+        inside.take_events(self.now());
         drop(inside);
         self.wake.notify_one();
     }
@@ -214,7 +268,7 @@ impl Tunnel {
         let mut inside = self.lock();
         let changes = inside.changes;
         let result = inside.pool.received(id, bytes);
-        inside.take_events();
+        inside.take_events(self.now());
         // Where only TCP passes, nothing else may happen for long.
         let news = !inside.incoming.is_empty() || inside.changes != changes;
         drop(inside);
@@ -249,7 +303,7 @@ impl Tunnel {
                 wake.stop();
             }
         }
-        inside.take_events();
+        inside.take_events(self.now());
         drop(inside);
         self.wake.notify_one();
     }
@@ -259,6 +313,33 @@ impl Tunnel {
         self.lock().hop.set_rates(send, most);
         self.lane_rate.set(send);
         self.wake.notify_one();
+    }
+
+    /// Flows that can still be opened to the node that takes new ones.
+    pub fn room(&self) -> Option<usize> {
+        let peer = self.peer()?.id;
+        let inside = self.lock();
+        let stats = if peer.is_pooled() { inside.pool.stats(peer) } else { inside.hop.stats(peer) }?;
+        Some(stats.max_flows.saturating_sub(stats.flows) as usize)
+    }
+
+    /// Somebody has opened a connection and shown no key that is known. The first in a while is logged, others are counted.
+    pub fn count_stranger(&self, what: &str) {
+        let now = self.now();
+        self.lock().strangers.add(now, what);
+    }
+
+    /// Strangers since the last call that were not logged, and what became of the last one.
+    pub fn strangers(&self) -> Option<(u64, String)> {
+        let mut inside = self.lock();
+        let crowded = inside.hop.crowded();
+        let new = crowded.count - std::mem::replace(&mut inside.crowded, crowded.count);
+        if let (Some(last), true) = (crowded.last, new > 0) {
+            inside.strangers.count += new;
+            inside.strangers.last = format!("{last}: as many strangers as there may be are served");
+        }
+        let count = std::mem::take(&mut inside.strangers.count);
+        (count > 0).then(|| (count, std::mem::take(&mut inside.strangers.last)))
     }
 
     /// Terminals that found no place at this hub.
@@ -306,7 +387,7 @@ impl Tunnel {
         let mut inside = self.lock();
         let flow = inside.carrier(peer.is_pooled()).open(now, peer, open)?;
         inside.slots.insert(flow, Slot::default());
-        inside.take_events();
+        inside.take_events(self.now());
         drop(inside);
         self.wake.notify_one();
         Ok(HopLeg { tunnel: self.clone(), flow, over: false })
@@ -319,7 +400,7 @@ impl Tunnel {
             let mut inside = self.lock();
             inside.hop.close(now);
             inside.pool.close();
-            inside.take_events();
+            inside.take_events(self.now());
         }
         self.wake.notify_one();
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
@@ -374,7 +455,7 @@ impl Tunnel {
                 tracing::debug!(address = %closed.address, "the port is closed");
                 inside.hop.port_is_closed(now, closed.address, &closed.quoted);
             }
-            inside.take_events();
+            inside.take_events(self.now());
         }
     }
 
@@ -385,7 +466,7 @@ impl Tunnel {
                 let now = self.now();
                 let mut inside = self.lock();
                 let transmit = inside.hop.poll_transmit(now, buffer);
-                inside.take_events();
+                inside.take_events(self.now());
                 transmit
             };
             match transmit {
@@ -405,7 +486,7 @@ impl Tunnel {
                 let (from, to, ecn) = (received.from, received.to, received.ecn);
                 inside.hop.handle_datagram(now, from, to, ecn, BytesMut::from(bytes));
             }
-            inside.take_events();
+            inside.take_events(self.now());
         });
     }
 
@@ -439,6 +520,10 @@ impl Inside {
         if pooled { &mut self.pool } else { &mut self.hop }
     }
 
+    fn knows(&self, peer: PeerId) -> bool {
+        self.peers.iter().any(|other| other.id == peer)
+    }
+
     /// True if a QUIC connection is not silent for longer than it is in quiet times.
     fn answers(&self, now: Instant, id: PeerId) -> bool {
         let Some(stats) = self.hop.stats(id) else { return false };
@@ -447,9 +532,9 @@ impl Inside {
     }
 
     /// Takes up what the carriers report, and wakes those that have something to do.
-    fn take_events(&mut self) {
+    fn take_events(&mut self, now: Instant) {
         while let Some(event) = self.hop.poll_event().or_else(|| self.pool.poll_event()) {
-            self.take_event(event);
+            self.take_event(now, event);
         }
         for id in self.pool.with_output() {
             if let Some(wake) = self.lanes.get(&id) {
@@ -458,7 +543,7 @@ impl Inside {
         }
     }
 
-    fn take_event(&mut self, event: Event) {
+    fn take_event(&mut self, now: Instant, event: Event) {
         {
             match event {
                 Event::Connected { .. } => {}
@@ -471,6 +556,9 @@ impl Inside {
                     }
                     self.changes += 1;
                     self.peers.push(PeerInfo { id: peer, key, address });
+                }
+                Event::Down { peer, reason } if self.is_hub && !self.knows(peer) => {
+                    self.strangers.add(now, &format!("{reason}{}", help_for(&reason)));
                 }
                 Event::Down { peer, reason } => {
                     let over = if peer.is_pooled() { "TCP" } else { "QUIC" };
@@ -488,8 +576,9 @@ impl Inside {
                 Event::Readable { flow } | Event::Writable { flow } => self.with(flow, |_| {}),
                 Event::Finished { flow } => self.with(flow, |slot| slot.finished = true),
                 Event::Delivered { flow } => self.with(flow, |slot| slot.delivered = true),
-                Event::Refused { flow, reason: code } | Event::Reset { flow, code } => {
-                    self.with(flow, |slot| slot.over = Some(code));
+                Event::Refused { flow, reason } => self.with(flow, |slot| slot.over = Some(reason)),
+                Event::Reset { flow, code, undelivered } => {
+                    self.with(flow, |slot| (slot.over, slot.undelivered) = (Some(code), undelivered));
                 }
             }
         }
@@ -556,7 +645,7 @@ impl HopLeg {
         let mut inside = self.tunnel.lock();
         inside.carrier(self.flow.is_pooled()).refuse(now, self.flow, code);
         inside.slots.remove(&self.flow);
-        inside.take_events();
+        inside.take_events(self.tunnel.now());
         drop(inside);
         self.over = true;
         self.tunnel.wake.notify_one();
@@ -588,7 +677,7 @@ impl HopLeg {
         let slot = inside.slots.remove(&self.flow);
         if let (Some(code), Some(Slot { over: None, .. })) = (code, slot) {
             inside.carrier(self.flow.is_pooled()).reset(now, self.flow, code);
-            inside.take_events();
+            inside.take_events(self.tunnel.now());
         }
         drop(inside);
         self.tunnel.wake.notify_one();
@@ -612,7 +701,7 @@ impl Leg for HopLeg {
             room[filled..filled + bytes.len()].copy_from_slice(&bytes);
             filled += bytes.len();
         }
-        inside.take_events();
+        inside.take_events(self.tunnel.now());
         let Some(slot) = inside.slots.get_mut(&self.flow) else {
             return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
         };
@@ -637,7 +726,7 @@ impl Leg for HopLeg {
         let room = inside.carrier(self.flow.is_pooled()).writable(self.flow).clamp(1, bytes.len());
         let mut offered = Bytes::copy_from_slice(&bytes[..room]);
         let n = inside.carrier(self.flow.is_pooled()).write(now, self.flow, &mut offered);
-        inside.take_events();
+        inside.take_events(self.tunnel.now());
         let Some(slot) = inside.slots.get_mut(&self.flow) else {
             return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
         };
@@ -669,7 +758,7 @@ impl Leg for HopLeg {
         let now = self.tunnel.now();
         let mut inside = self.tunnel.lock();
         inside.carrier(self.flow.is_pooled()).finish(now, self.flow);
-        inside.take_events();
+        inside.take_events(self.tunnel.now());
         drop(inside);
         self.tunnel.wake.notify_one();
         Ok(())
@@ -687,6 +776,30 @@ impl Leg for HopLeg {
 
     fn is_flushed(&self) -> bool {
         self.slot(|slot| slot.delivered).unwrap_or(true)
+    }
+
+    fn reset_behind(&mut self) {
+        let now = self.tunnel.now();
+        let mut inside = self.tunnel.lock();
+        inside.carrier(self.flow.is_pooled()).reset_behind(now, self.flow, ResetCode::Reset);
+        inside.take_events(self.tunnel.now());
+        drop(inside);
+        self.tunnel.wake.notify_one();
+    }
+
+    fn is_delivered(&self) -> bool {
+        let over = |slot: &Slot| slot.delivered || slot.over.is_some();
+        self.undelivered() == 0 || self.slot(over).unwrap_or(true)
+    }
+
+    fn undelivered(&self) -> usize {
+        let mut inside = self.tunnel.lock();
+        let known = inside.slots.get(&self.flow).filter(|slot| slot.over.is_some());
+        let bytes = match known.map(|slot| slot.undelivered) {
+            Some(bytes) => bytes,
+            None => inside.carrier(self.flow.is_pooled()).undelivered(self.flow),
+        };
+        usize::try_from(bytes).unwrap_or(usize::MAX)
     }
 
     fn error(&self) -> Option<io::Error> {

@@ -18,6 +18,10 @@ const BLOCK: &str = "nft 'add table inet block; add chain inet block in { type f
 /// Only what the hub sends passes.
 const BLACKHOLE: &str = "nft 'add table inet block; add chain inet block in { type filter hook input priority -300; }; \
                          add rule inet block in udp dport 7714 drop'";
+/// The same of both directions for TCP.
+const BLOCK_TCP: &str = "nft 'add table inet block; add chain inet block in { type filter hook input priority -300; }; \
+                         add chain inet block out { type filter hook output priority -300; }; \
+                         add rule inet block in tcp dport 7714 drop; add rule inet block out tcp sport 7714 drop'";
 const UNBLOCK: &str = "nft delete table inet block";
 
 fn noise(len: usize) -> Vec<u8> {
@@ -61,6 +65,55 @@ fn up_without_udp(two: &Two) -> (Daemon, Daemon) {
     wait_for("the tunnel is up over TCP", 12, || terminal.status()["passing"] == false);
     assert_eq!(over(&terminal), ["hub over TCP"]);
     (terminal, hub)
+}
+
+/// A hub that gives no answer, while all else passes: new connections were accepted and hung for 181 s.
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn new_connections_pass_a_hub_that_gives_no_answer() {
+    if !can_run() {
+        return;
+    }
+    for (carrier, block) in [("quic", BLOCK), ("quic", BLACKHOLE), ("tcp", BLOCK_TCP)] {
+        let rates = format!(
+            "send_rate = \"500 Mbit/s\"\ninitial_rtt = \"10 ms\"\ncarrier = \"{carrier}\"\npass_after = \"3 s\"\n\
+             keep_alive = \"1 s\"\n"
+        );
+        let two = Two { rates: rates.leak(), ..Two::new() };
+        let (hub, terminal) = (two.hub(""), two.terminal(&two.hub_key));
+        wait_for("the tunnel is up", 12, || terminal.status()["passing"] == false);
+        let listener = two.listener(SERVER);
+        let mut old = two.connect(SERVER, 8000);
+        old.write_all(b"x").unwrap();
+        let mut served = accept(&listener);
+        served.read_exact(&mut [0]).unwrap();
+        // An outage of a satellite link: nothing changes.
+        two.bed.at("h", block);
+        std::thread::sleep(Duration::from_millis(1500));
+        two.bed.at("h", UNBLOCK);
+        std::thread::sleep(Duration::from_secs(3));
+        assert!(!terminal.log().contains("pass untouched"), "{carrier}: {}", terminal.log());
+        // The hub's program is gone for all that can be seen; the way to the server is not.
+        two.bed.at("h", block);
+        let begin = Instant::now();
+        wait_for("new connections pass", 9, || terminal.status()["silent"] == true);
+        let after = begin.elapsed();
+        assert!(after > Duration::from_millis(2500), "{carrier}: after {after:?}");
+        let before = terminal.status()["accepted"].as_u64();
+        let mut stream = two.connect(SERVER, 8000);
+        exchange(&mut stream, &mut accept(&listener), b"untouched");
+        assert_eq!(terminal.status()["accepted"].as_u64(), before);
+        // Once it answers for as long, they are accelerated again, and the old one goes on.
+        two.bed.at("h", UNBLOCK);
+        let begin = Instant::now();
+        wait_for("new connections are accelerated", 15, || terminal.status()["passing"] == false);
+        assert!(begin.elapsed() > Duration::from_secs(3), "{carrier}: after {:?}", begin.elapsed());
+        let mut stream = two.connect(SERVER, 8000);
+        exchange(&mut stream, &mut accept(&listener), b"accelerated");
+        assert_eq!(terminal.status()["accepted"].as_u64(), before.map(|count| count + 1));
+        exchange(&mut old, &mut served, b"as before");
+        drop(hub);
+    }
 }
 
 /// With TCP alone, nothing but its own events wakes the tunnel's thread: over short links, a terminal did not notice that it was up.
@@ -255,4 +308,59 @@ fn an_outage_of_75_seconds_loses_nothing() {
         assert_eq!(node.status()["ledger_balances"], true);
     }
     assert_eq!(terminal.log().matches("tunnel is down").count(), 0, "{}", terminal.log());
+}
+
+/// A session with a key that no hub knows.
+fn stranger() -> longhaul_hop::Session {
+    use longhaul_hop::tls::Identity;
+    let identity = Identity::from_pkcs8(&Identity::generate_pkcs8().unwrap()).unwrap();
+    let peers = [identity.public_key()].into_iter().collect();
+    longhaul_hop::Session::Tls { identity: std::sync::Arc::new(identity), peers }
+}
+
+/// A stranger with hundreds of silent TCP connections, and one with QUIC's first packets and nothing after them: terminals come in beside
+/// them, and the log does not fill.
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn strangers_lock_no_terminal_out() {
+    if !can_run() {
+        return;
+    }
+    for carrier in ["tcp", "quic"] {
+        let rates = format!("send_rate = \"500 Mbit/s\"\ninitial_rtt = \"10 ms\"\ncarrier = \"{carrier}\"\n");
+        let two = Two { rates: rates.leak(), ..Two::new() };
+        let hub = two.hub("");
+        // They come from the network of the server, the terminal from another one.
+        let hub_address = "10.82.0.1:7714";
+        let strangers: Vec<TcpStream> = two.bed.within("s", || {
+            if carrier == "tcp" {
+                return (0..400).flat_map(|_| TcpStream::connect(hub_address)).collect();
+            }
+            let socket = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
+            let session = stranger();
+            for number in 0..1000_u64 {
+                let role = longhaul_hop::Role::Terminal { hub: hub_address.parse().unwrap() };
+                let mut config = longhaul_hop::Config::new(role);
+                config.mtu = 1200;
+                config.session = session.clone();
+                let mut seed = [7; 32];
+                seed[..8].copy_from_slice(&number.to_be_bytes());
+                let now = longhaul_units::Instant::ZERO;
+                let mut node = longhaul_hop::Node::new(config, seed, now).unwrap();
+                let mut datagram = vec![];
+                node.poll_transmit(now, &mut datagram).unwrap();
+                let _ = socket.send_to(&datagram, hub_address);
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            vec![]
+        });
+        let terminal = two.terminal(&two.hub_key);
+        wait_for("the tunnel is up", 5, || terminal.status()["passing"] == false);
+        let listener = two.listener(SERVER);
+        let mut stream = two.connect(SERVER, 8000);
+        exchange(&mut stream, &mut accept(&listener), b"as without strangers");
+        let lines = hub.log().matches("attempt").count();
+        assert!(lines <= 2, "{carrier}: {lines} lines about strangers");
+        drop(strangers);
+    }
 }

@@ -321,6 +321,13 @@ fn the_doctor_tells_what_keeps_the_tunnel_down() {
     let _hub = two.hub("");
     assert_eq!(found("UDP to the hub"), "the hub answers");
     assert_eq!(found("packet size"), "full packets of the tunnel fit");
+    let hole = "nft 'add table inet hole; add chain inet hole in { type filter hook prerouting priority 0; }; \
+                add rule inet hole in udp dport 7714 meta length > 1400 drop'";
+    assert!(two.bed.at("h", hole).status.success());
+    let black = found("packet size");
+    assert!(black.contains("packets of 1500 bytes do not arrive at the hub"), "{black}");
+    assert!(black.contains("set hop.mtu = 137") || black.contains("set hop.mtu = 136"), "{black}");
+    two.bed.at("h", "nft delete table inet hole");
     two.bed.at(
         "h",
         "nft 'add table inet wall; add chain inet wall in { type filter hook input priority 0; }; \

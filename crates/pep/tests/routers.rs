@@ -2,42 +2,9 @@
 
 mod bed;
 
-use bed::router::{Router, tracked};
-use bed::{Bed, CLIENT, CLIENT_V6, SERVER, SERVER_V6, address, can_run};
-use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
-use std::time::Duration;
-
-/// A server that answers each connection with what it got, and its address as the server sees it.
-fn exchange(bed: &Bed, server: &str) -> Result<String, std::io::Error> {
-    let listener = bed.within("s", || TcpListener::bind(address(server, 0)).unwrap());
-    let port = listener.local_addr().unwrap().port();
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let (mut stream, peer) = listener.accept().unwrap();
-            stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-            let mut got = vec![];
-            if stream.read_to_end(&mut got).is_ok() {
-                let _ = stream.write_all(format!("{} {}", peer.ip(), got.len()).as_bytes());
-            }
-        });
-        let talk = || -> Result<String, std::io::Error> {
-            let mut stream = TcpStream::connect_timeout(&address(server, port), Duration::from_secs(5))?;
-            stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-            stream.write_all(&[7; 100_000])?;
-            stream.shutdown(Shutdown::Write)?;
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer)?;
-            Ok(answer)
-        };
-        let answer = bed.within("c", talk);
-        if answer.is_err() {
-            // The server waits for a connection that may never come.
-            let _ = bed.within("s", || TcpStream::connect(address(server, port)));
-        }
-        answer
-    })
-}
+use bed::router::{Router, exchange, exchange_with, tracked};
+use bed::two::Two;
+use bed::{Bed, CLIENT, CLIENT_V6, SERVER, SERVER_V6, can_run, ip, text, wait_for};
 
 #[test]
 #[ignore = "sends real packets: root and `make test-all`"]
@@ -102,4 +69,56 @@ fn no_entry_of_connection_tracking_outlives_its_connection() {
             assert!(seconds <= 120, "{router:?}: {entry}");
         }
     }
+}
+
+/// The ship's other networks: connected to its router, or behind another one; and an answer from one of them.
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn the_ships_other_networks_are_left_alone() {
+    if !can_run() {
+        return;
+    }
+    let two = Two::new();
+    let bed = &two.bed;
+    let [pep, other] = ["p", "x"].map(|host| bed.name(host));
+    ip(&format!("netns add {other}"));
+    ip(&format!("-n {pep} link add lan2 type veth peer name eth netns {other}"));
+    for (host, device, own) in [(&pep, "lan2", 1), (&other, "eth", 2)] {
+        ip(&format!("-n {host} address add 10.85.0.{own}/24 dev {device}"));
+        ip(&format!("-n {host} address add fd85::{own}/64 dev {device} nodad"));
+        ip(&format!("-n {host} link set {device} up"));
+    }
+    ip(&format!("-n {other} link set lo up"));
+    // A network behind that host.
+    for (family, own, via, router) in
+        [("-4", "10.86.0.1/24", "10.85.0.2", "10.85.0.1"), ("-6", "fd86::1/64", "fd85::2", "fd85::1")]
+    {
+        let net = if family == "-4" { "10.86.0.0/24" } else { "fd86::/64" };
+        ip(&format!("{family} -n {other} address add {own} dev lo"));
+        ip(&format!("{family} -n {other} route add default via {router}"));
+        ip(&format!("{family} -n {pep} route add {net} via {via}"));
+    }
+    let (terminal, hub) = two.up();
+    let inside =
+        [("10.85.0.2", CLIENT), ("fd85::2", CLIENT_V6), ("10.86.0.1", CLIENT), ("fd86::1", CLIENT_V6)];
+    for (host, client) in inside {
+        assert_eq!(exchange_with(bed, "x", host).unwrap(), format!("{client} 100000"), "{host}");
+    }
+    assert_eq!(terminal.status()["accepted"], 0, "they pass by");
+    for server in [SERVER, SERVER_V6] {
+        exchange(bed, server).unwrap();
+    }
+    assert_eq!(terminal.status()["accepted"], 2, "servers behind the hub do not");
+    // A route that moves to the satellite is followed.
+    ip(&format!("-n {pep} route del 10.86.0.0/24"));
+    ip(&format!("-n {pep} address add 10.87.0.1/24 dev lan2"));
+    let rules = || text(&bed.at("p", "nft list table inet longhaul_pep").stdout);
+    wait_for("a new network is left alone", 3, || rules().contains("10.87.0.0/24"));
+    terminal.stop();
+    let config = two.terminal_config(&two.hub_key);
+    let config = config.replace("[intercept]\n", "[intercept]\nlocal = true\n");
+    let terminal = bed.start("p", "terminal", &config);
+    wait_for("the tunnel is up", 10, || terminal.status()["passing"] == false);
+    assert!(!rules().contains("fib daddr oif"), "{}", rules());
+    drop(hub);
 }

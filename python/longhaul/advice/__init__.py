@@ -1,6 +1,6 @@
 """What to change: remedies that fit the diagnosis, tried in the simulator, ranked by quality of experience (QoE).
 
-A run is diagnosed first (`diagnosis`). Remedies that aim at what was found (`remedies`) are run one by one with the seeds of the
+Causes are proven first (`longhaul.why`). Remedies that are for these (`remedies`) are run one by one with the seeds of the
 scenario as it is, then the best of different kinds in pairs, until intervals tell the best from the rest (`race`).
 """
 
@@ -25,6 +25,8 @@ from ..results import Result, load_run
 from ..scenario import Scenario, as_document, overrides
 from ..sweep import ENGINES
 from ..values import folder, whole, word
+from ..why.engine import Lab
+from ..why.waterfall import waterfall
 from .advice import Advice, LeastChange, Row, Untried
 from .diagnosis import Diagnosis, uses_tcp
 from .goal import Goal, read_goal
@@ -42,14 +44,16 @@ _SEEDS_BEFORE_PAIRS, _SEEDS = 4, 8
 _WORTH_TWO = math.log(1.05)
 #: The best of so many families are tried in pairs.
 _PAIRED = 4
-#: So many remedies that take a limit away and gain nothing are tried with what shows behind it.
-_HIDING = 3
+#: So many pairs for causes that hide one another are tried.
+_HIDING = 8
 #: So many pairs of remedies that do nothing alone are tried.
 _TOGETHER = 2
 #: Why a remedy that fits has no row.
 _NO_BUDGET = "the budget was used up"
 #: The share of the budget that is left for the least change, if a goal is given.
 _FOR_GOAL = 0.5
+#: The share of the budget in which causes are tested.
+_FOR_CAUSES = 0.25
 
 
 def advise(
@@ -154,6 +158,16 @@ def advise_document(
     if not served:
         raise ScenarioError(f"{document.source}: no flow was active in the measured time, so nothing can be advised")
     found = Diagnosis(base.summaries[0], content, served, _keys(document, named))
+    lab = Lab(
+        content, document.folder, math.inf if seconds is None else _FOR_CAUSES * seconds, base.summaries[0], observer,
+        None if runs is None else math.floor(_FOR_CAUSES * runs),
+    )  # fmt: skip
+    lab.look_for_chance()
+    found.take([waterfall(lab, name) for name in served])
+    race.made += lab.made
+    if lab.tested_chance and lab.seeds == 1:
+        race.by_chance = False
+        base.spread()
     stack = _stack(found)
     return replace(_search(race, base, found, served, can, wanted), first_run_s=took, stack=stack)
 
@@ -182,6 +196,8 @@ def _search(
         race.allow(1 - _FOR_GOAL)
     singles, untried = _chosen(race, found, can)
     race.run((trial, 0) for trial in singles)
+    chained = _in_a_row(race, base, singles, found)
+    race.run((trial, 0) for trial in chained)
     # What seems to help is tried twice before the best are distinguished: the budget may end with that.
     race.run([(base, 1)])
     promising = sorted(singles, key=lambda trial: -interval(trial.gains(base, served)).mean)
@@ -190,7 +206,10 @@ def _search(
     reached = goal is not None and any(meets(trial, goal, served) for trial in (base, *singles))
     pairs = []
     if not reached:
-        pairs = _pairs(race, base, singles, served) + _behind(race, base, singles, found, can)
+        titles = {trial.remedy.title for trial in chained if trial.remedy}
+        pairs = chained + [
+            one for one in _pairs(race, base, singles, served) if one.remedy and one.remedy.title not in titles
+        ]
         pairs += _neutral(race, base, singles, found, pairs)
     race.run((trial, seed) for trial in pairs for seed in range(max(1, len(leader(base, singles, served).qoe))))
     trials = [*singles, *pairs]
@@ -213,7 +232,7 @@ def _search(
         untried=untried,
         limits=limits,
         before=base.qoe[0],
-        findings={name: one.evidence for name, one in found.findings.items() if one.present},
+        findings=dict(found.findings),
         runs=race.made,
         seeds=len(base.qoe),
         told_apart=told,
@@ -234,8 +253,9 @@ def _chosen(race: Race, found: Diagnosis, can: Sequence[str]) -> tuple[list[Tria
         if not remedy.settings:
             continue
         if not remedy.aims & present:
-            reasons = [found.findings[aim].evidence for aim in found.findings if aim in remedy.aims]
-            untried.setdefault(remedy.family, Untried(remedy.title, "; ".join(dict.fromkeys(reasons[:2]))))
+            reasons = [text for aim, text in found.absent.items() if aim in remedy.aims]
+            why = "; ".join(reasons[:2]) or f"what it is for was not met: {', '.join(sorted(remedy.aims)[:3])}"
+            untried.setdefault(remedy.family, Untried(remedy.title, why))
             continue
         if not allowed(remedy, can):
             missing = [place for place in remedy.place.split(" and ") if place not in can]
@@ -249,7 +269,13 @@ def _chosen(race: Race, found: Diagnosis, can: Sequence[str]) -> tuple[list[Tria
             continue
         trials.append(Trial(remedy))
     families = {trial.remedy.family for trial in trials if trial.remedy}
-    trials.sort(key=lambda trial: -len(trial.remedy.aims & present) if trial.remedy else 0)
+    # For the strongest cause first, and of these the smallest changes: the budget may end.
+    order = {cause: number for number, cause in enumerate((*found.findings, *found.untested))}
+    trials.sort(
+        key=lambda trial: (
+            (min(order[aim] for aim in trial.remedy.aims & present), trial.remedy.effort) if trial.remedy else (0, 0)
+        )
+    )
     return trials, [one for family, one in untried.items() if family not in families]
 
 
@@ -293,35 +319,38 @@ def _neutral(
     return list(itertools.islice(fit, _TOGETHER))
 
 
-def _behind(race: Race, base: Trial, singles: Sequence[Trial], found: Diagnosis, can: Sequence[str]) -> list[Trial]:
-    """Pairs for two limits of which each hides the other: one is gone, nothing is gained, and what shows then is a second one."""
+def _in_a_row(race: Race, base: Trial, singles: Sequence[Trial], found: Diagnosis) -> list[Trial]:
+    """Pairs for causes of which one hides the other: the best remedies for each, by the order in which the causes showed."""
+    titles: set[str] = set()
     made: list[Trial] = []
-    begun = 0
-    for trial in singles:
-        if not (trial.remedy and trial.qoe) or begun == _HIDING:
-            continue
-        if interval(trial.gains(base, found.groups)).mean > SAME:
-            continue
-        after = Diagnosis(trial.summaries[min(trial.summaries)], found.content, found.groups, found.keys)
-        gone = trial.remedy.aims & found.present - after.present
-        if not gone or not after.present:
-            continue
-        begun += 1
-        # What shows only now comes first, then what showed before.
-        second = [one for one in remedies(after) if one.settings and one.aims & after.present and allowed(one, can)]
-        second.sort(key=lambda one: -len(one.aims & (after.present - found.present)))
-        families: set[str] = set()
-        for one in second:
-            if one.family in families or len(families) == _PAIRED:
-                continue
-            pair = both(trial.remedy, one)
-            known = {other.remedy.title for other in made if other.remedy}
-            reverse = both(one, trial.remedy)
-            if pair is None or (reverse and reverse.title in known) or race.possible(pair):
-                continue
-            families.add(one.family)
-            made.append(Trial(pair))
-    return made
+    for chain in found.chains:
+        for first, second in itertools.combinations(chain[:3], 2):
+            for one, other in itertools.product(*(_best_for(cause, base, singles, found) for cause in (first, second))):
+                assert one.remedy
+                assert other.remedy
+                pair = both(one.remedy, other.remedy)
+                if (
+                    pair is None
+                    or {pair.title, f"{other.remedy.title}; {one.remedy.title}"} & titles
+                    or race.possible(pair)
+                ):
+                    continue
+                titles.add(pair.title)
+                made.append(Trial(pair))
+    return made[:_HIDING]
+
+
+def _best_for(cause: str, base: Trial, singles: Sequence[Trial], found: Diagnosis) -> list[Trial]:
+    """For a cause the best remedy of each of a few families: those that are for the fewest other causes first."""
+    fit = [trial for trial in singles if trial.remedy and trial.qoe and cause in trial.remedy.aims]
+    fit.sort(
+        key=lambda trial: (
+            len(trial.remedy.aims) if trial.remedy else 0,
+            -interval(trial.gains(base, found.groups)).mean,
+        )
+    )
+    best = {trial.remedy.family: trial for trial in reversed(fit) if trial.remedy}
+    return [trial for trial in fit if trial in best.values()][:2]
 
 
 def _ranked(base: Trial, trials: Sequence[Trial], served: Sequence[str]) -> list[Trial]:

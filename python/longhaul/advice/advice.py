@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from ..experience import Experience, mean
 from ..units import counted, quantity
 from .diagnosis import Diagnosis
 from .goal import Goal
 from .least import Step, Turned
 from .limits import Limit
-from .qoe import Experience, mean
 from .race import SAME, Interval, Trial, interval
 from .remedy import Remedy
 
@@ -56,10 +56,7 @@ class Row:
         """A row from a trial; `after` is the diagnosis with the remedy."""
         seed = min(trial.qoe)
         paired = sorted(trial.qoe.keys() & base.qoe.keys())
-        aims = [aim for aim in found.findings if aim in remedy.aims and found.findings[aim].present]
-        first = found.findings[aims[0]].evidence if aims else ""
-        then = after.findings[aims[0]].evidence if aims and aims[0] in after.findings else ""
-        why = first if verdict == "better" or not then or then == first else f"{first}; with it: {then}"
+        why = next((text for cause, text in found.findings.items() if cause in remedy.aims), "")
         return cls(
             remedy,
             gain,

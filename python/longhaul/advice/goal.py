@@ -9,9 +9,9 @@ from typing import Any
 
 from ..errors import LonghaulError
 from ..expectations import all_metrics
+from ..experience import Experience
 from ..naming import meant
 from ..units import quantity, read_quantity
-from .qoe import Experience
 
 _WORDS = {"completion": "completion_time", "response": "response_time", "page": "page_time", "goodput": "goodput"}
 #: Metrics of what people notice, by how they are written in a goal, and their units.

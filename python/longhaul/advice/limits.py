@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .. import causes
-from ..bottleneck import link_name
+from ..experience import LARGER, Experience, unit_of
 from ..units import quantity, read_quantity
+from ..why.case import link_name, rate_of
 from .diagnosis import HEADERS, Diagnosis
-from .qoe import LARGER, Experience, unit_of
 from .race import Trial
 
 #: What is this close to the bound has reached it.
@@ -81,16 +80,26 @@ def _throttle(found: Diagnosis, group: str) -> tuple[str, float] | None:
     """The slowest throttle on a group's path, in words, and its rate."""
     flow = next(flow for flow in found.flows if flow["group"] == group)
     known = []
-    for box in causes.boxes_of(flow, found.summary, found.content, "throttle"):
-        if rate := causes.rate_of(box["section"].get("rate")):
-            known.append((f"the throttle {box['name']} at {box['at'][0]}, {quantity(rate, 'bit/s')}", rate))
+    nodes = {node for key in ("data_path", "ack_path") for number in flow[key] for node in _ends(found.summary, number)}
+    for box in found.content.get("middlebox", ()):
+        if box["kind"] != "throttle" or box["at"] not in nodes or group not in box.get("flows", [group]):
+            continue
+        if rate := rate_of(box.get("rate")):
+            known.append(
+                (f"the throttle {box.get('name', 'throttle')} at {box['at']}, {quantity(rate, 'bit/s')}", rate)
+            )
     return min(known, key=lambda one: one[1], default=None)
+
+
+def _ends(summary: Mapping[str, Any], number: int) -> tuple[str, str]:
+    link = summary["links"][number]
+    return link["from"], link["to"]
 
 
 def _own_rate(section: Mapping[str, Any]) -> float | None:
     """The rate at which an application sends, if that is constant."""
     app = section.get("app") or {}
-    return causes.rate_of(app.get("rate")) if app.get("kind") == "cbr" else None
+    return rate_of(app.get("rate")) if app.get("kind") == "cbr" else None
 
 
 def _bound(found: Diagnosis, qoe: Experience, section: Mapping[str, Any], payload: float) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..units import quantity, read_quantity
@@ -39,7 +40,7 @@ def parallel_streams(found: Diagnosis) -> Iterator[Remedy]:
     """Several connections for one long transfer."""
 
     def made(count: int) -> Remedy:
-        return remedy(
+        streams = remedy(
             f"{count} parallel streams for each transfer",
             "parallel streams",
             "sender",
@@ -52,8 +53,11 @@ def parallel_streams(found: Diagnosis) -> Iterator[Remedy]:
                 "no window scaling",
                 "reordering",
                 "loss of ACKs",
+                "largest window",
             },
         )
+        # The application has to divide its data and to put them together again: more than a setting at each end.
+        return replace(streams, effort=3)
 
     if any(map(_is_long, found.sections)):
         for count in (4, 8):
@@ -150,12 +154,24 @@ def buffers(found: Diagnosis) -> Iterator[Remedy]:
     """What receivers and senders have room for."""
     pipe = found.pipe_packets * found.mss * 2
     size = max(65_536, 1 << math.ceil(math.log2(max(2, pipe)))) // _KIB
-    room = {name: _room(tcp, found.mss) for name, tcp in _tcp(found).items()}
+    fixed = {name: _room(tcp, found.mss) for name, tcp in _tcp(found).items() if not tcp.get("receive_autotuning")}
+    tuned = {name: _tuned(tcp) for name, tcp in _tcp(found).items() if tcp.get("receive_autotuning")}
+    room = {**fixed, **tuned}
     own = {name: _in_kib(tcp.get("send_buffer"), found.mss) for name, tcp in _tcp(found).items()}
 
     def receive(value: int) -> Remedy:
-        scaled = each(found, "tcp.window_scaling", True, lambda section: not section["tcp"]["window_scaling"])
-        raised = each(found, "tcp.receive_buffer", f"{value} KiB", _below(room, value))
+        scaled = each(
+            found,
+            "tcp.window_scaling",
+            True,
+            lambda section: uses_tcp(section) and not section["tcp"]["window_scaling"],
+        )
+        raised = each(found, "tcp.receive_buffer", f"{value} KiB", _below(fixed, value))
+        for section in found.sections:
+            if (now := tuned.get(section["name"])) is not None and now < value:
+                # A part of an autotuned buffer is window.
+                most = math.ceil(value / float(section["tcp"]["receive_autotuning"]["window_share"]))
+                raised |= {f"flow.{found.keys[section['name']]}.tcp.receive_autotuning.max": f"{most} KiB"}
         return remedy(
             f"receive buffer of {value:,} KiB",
             "receive buffer",
@@ -177,6 +193,25 @@ def buffers(found: Diagnosis) -> Iterator[Remedy]:
 
     yield dialled("receive buffer", _least(room, size), size, "KiB", receive)
     yield dialled("send buffer", _least(own, size), size, "KiB", send)
+    for place, names, cause in (
+        ("receiver", ("stream_window", "connection_window"), "receiver's window"),
+        ("sender", ("send_buffer",), "send buffer"),
+    ):
+        raised = {}
+        for section in found.sections:
+            settings = section.get("quic") or {} if section.get("transport") == "quic" else {}
+            for name in names:
+                if (now := _in_kib(settings.get(name), found.mss)) is not None and now < size:
+                    raised[f"flow.{found.keys[section['name']]}.quic.{name}"] = f"{size} KiB"
+        yield remedy(
+            f"QUIC's {names[0].replace('_', ' ')} of {size:,} KiB", f"QUIC's {names[0]}", place, raised, {cause}
+        )
+
+
+def _tuned(tcp: Mapping[str, Any]) -> int:
+    """KiB of window that an autotuned receive buffer grows to."""
+    tuning = tcp["receive_autotuning"]
+    return int((_in_kib(tuning["max"], 1) or 0) * float(tuning["window_share"]))
 
 
 def _three(size: int) -> str:

@@ -17,19 +17,21 @@ from typing import Any
 
 from .. import core
 from ..document import Document
+from ..experience import Experience, experiences, gain
 from ..stats import t_quantile
 from ..sweep import PlannedRun, Point, make_engine
 from ..sweep.engine import Engine, Task
-from .qoe import Experience, experiences
 from .remedy import Remedy
 
 #: What differs by less than this share is the same to people.
 SAME = 0.02
 #: A first seed that is this factor worse than the best is not tried again.
 _HOPELESS = math.log(1.5)
+#: As many seeds stand for all.
+_EVERY = 8
 
 
-@dataclass
+@dataclass(eq=False)
 class Trial:
     """A remedy, or the scenario as it is (no remedy), and its quality of experience (QoE) under each seed."""
 
@@ -38,6 +40,11 @@ class Trial:
     summaries: dict[int, dict[str, Any]] = field(default_factory=dict)
     #: Why it could not be run.
     failure: str | None = None
+
+    def spread(self) -> None:
+        """Lets the first run stand for every seed."""
+        self.qoe |= dict.fromkeys(range(1, _EVERY), self.qoe[0])
+        self.summaries |= dict.fromkeys(range(1, _EVERY), self.summaries[0])
 
     def gains(self, base: Trial, groups: Sequence[str]) -> list[float]:
         """The logarithm of the factor by which things are better than in `base`, for each seed that both have."""
@@ -75,18 +82,7 @@ def _gain(qoe: Mapping[str, Experience], base: Mapping[str, Experience], groups:
     shared = [name for name in groups if name in qoe and name in base]
     if not shared:
         return 0.0
-    return math.fsum(_step(qoe[name], base[name]) for name in shared) / len(shared)
-
-
-def _step(qoe: Experience, base: Experience) -> float:
-    """The gain of one group; where one of both has fewer kinds of numbers, only those that both have count."""
-    if qoe.values.keys() == base.values.keys():
-        return qoe.score - base.score
-    names = qoe.values.keys() & base.values.keys()
-    if not names:
-        return 0.0
-    cut = [Experience(one.group, one.kind, {n: one.values[n] for n in names}) for one in (qoe, base)]
-    return cut[0].score - cut[1].score
+    return math.fsum(gain(qoe[name], base[name]) for name in shared) / len(shared)
 
 
 class Race:
@@ -110,6 +106,8 @@ class Race:
         self.content = content
         self.first_seed = int(content["run"]["seed"])
         self.made = 0
+        #: Whether another seed makes another result of the scenario as it is.
+        self.by_chance = True
         self._engine, self._jobs = engine, jobs
         self._whole = runs, seconds
         self._began = time.monotonic()
@@ -130,6 +128,10 @@ class Race:
 
     def run(self, wanted: Iterable[tuple[Trial, int]], *, always: bool = False) -> None:
         """Makes runs of trials under seeds (counted from 0); what the budget has no room for is left out."""
+        wanted = list(wanted)
+        if not self.by_chance and (several := [trial for trial, seed in wanted if seed > 1 and seed not in trial.qoe]):
+            # Two runs that are equal spare the others.
+            self.run([(trial, seed) for trial in dict.fromkeys(several) for seed in (0, 1)], always=always)
         queue = [(trial, seed) for trial, seed in wanted if seed not in trial.qoe and trial.failure is None]
         if not always and self._runs is not None:
             queue = queue[: max(0, self._runs - self.made)]
@@ -163,8 +165,14 @@ class Race:
                 summary = {**json.loads(group.runs[0].summary), "definitions": json.loads(group.definitions)}
                 trial.qoe[seed] = experiences(summary, self.content)
                 trial.summaries[seed] = summary
+                self._settle(trial)
                 if self._observer:
                     self._observer(self.made, trial.remedy.title if trial.remedy else "as it is")
+
+    def _settle(self, trial: Trial) -> None:
+        """Two equal runs of a scenario without randomness stand for every seed: more would be equal too."""
+        if not self.by_chance and len(trial.qoe) == 2 and trial.qoe[0] == trial.qoe.get(1):
+            trial.spread()
 
     def _overrides(self, trial: Trial) -> tuple[tuple[str, str], ...]:
         own = trial.remedy.overrides if trial.remedy else []

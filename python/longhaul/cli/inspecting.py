@@ -14,10 +14,11 @@ from rich.table import Table
 
 from .. import core, listing, verifying
 from .. import explain as explaining
+from ..budget import read_budget
 from ..errors import LonghaulError
 from ..files import json_text
-from ..progress import of_run
-from ..results import load_run, require_directory
+from ..progress import of_advice, of_run
+from ..results import require_directory
 from ..units import counted
 from . import options, tables
 from .options import messages, starting_with
@@ -63,49 +64,46 @@ def verify(
 
 
 def explain(
-    result: Path = typer.Argument(..., help="Result directory of a run.", show_default=False),
+    what: Path = typer.Argument(
+        ..., metavar="FILE|RESULT", help="Scenario file, or the result directory of a run.", show_default=False
+    ),
     flows: str | None = typer.Option(
         None, "--flows", metavar="0,3,NAME", help="Only these flows or groups, by number or name."
     ),
-    each: bool = typer.Option(False, "--each", help="A paragraph for each flow, not for each group of like flows."),
-    limit: int = typer.Option(20, "--limit", min=1, help="At most this many flows, the slowest first."),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON: every flow."),
+    each: bool = typer.Option(False, "--each", help="What each flow's time went to, too."),
+    limit: int = typer.Option(20, "--limit", min=1, help="At most this many flows with --each, the slowest first."),
+    budget: str = typer.Option(
+        "30 s",
+        "--budget",
+        metavar="TIME",
+        help="Wall-clock time for the runs that test causes, as in --budget '2 min'.",
+    ),
+    set: list[str] | None = typer.Option(
+        None, "--set", metavar="PATH=VALUE", help="Override a setting of a scenario file first."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON: every group, and every flow's time."),
 ) -> None:
-    """Explain what limited the flows and what would change that: groups of similar flows first, then the exceptions."""
-    loaded = load_run(result)
-    summary, content = loaded.summary, explaining.content_of(loaded)
-    found = summary["flows"]
-    if (wanted := options.flows(flows, found)) is not None:
-        found = [flow for flow in found if flow["id"] in wanted]
-    active = explaining.by_goodput(found)
-    ordered = [*active, *(flow for flow in found if flow not in active)]
-    shown = ordered[:limit]
+    """Explain what limits the flows: take one cause after the other away, run again, and show what changes."""
+    seconds, runs = read_budget(budget)
+    if seconds is None:
+        raise LonghaulError(f'--budget \'{runs} runs\': write a time, as in "60 s" or "5 min"')
+    with of_advice(messages, not as_json, "testing causes") as observer:
+        found = explaining.explain_path(
+            what, options.settings(set), seconds, lambda all: options.flows(flows, all), observer
+        )
     if as_json:
-        content_of_all = [
-            {"flow": flow["id"], "name": flow["name"], "text": explaining.explain(flow, summary, (), content)}
-            for flow in shown
-        ]
-        typer.echo(json_text(content_of_all), nl=False)
+        typer.echo(json_text(found.to_dict()), nl=False)
         return
     console = options.output()
-    if each or len(found) == 1:
+    tables.print_causes(console, found)
+    if each:
+        shown = found.flows[:limit]
         for flow in shown:
-            tables.print_explanation(console, flow, summary, content=content)
-        if len(shown) < len(found):
-            typer.echo(f"and {counted(len(found) - len(shown), 'more flow')}; --limit shows them")
-        return
-    for group in explaining.explain_groups(found, summary, content):
-        if group.count == 1:
-            one = next(flow for flow in found if flow["group"] == group.name)
-            tables.print_explanation(console, one, summary, content=content)
-            continue
-        console.print(f"[bold]{escape(group.name)}[/bold]: {escape(group.text)}", highlight=False)
-        for names, goodput, text in group.unlike[:limit]:
             console.print(
-                f"  unlike the others: [bold]{escape(names)}[/bold] ({goodput}): {escape(text)}", highlight=False
+                f"[bold]{escape(flow['name'])}[/bold]: {escape(explaining.accounting(flow))}", highlight=False
             )
-        if len(group.unlike) > limit:
-            typer.echo(f"  and {counted(len(group.unlike) - limit, 'more kind')} unlike the others; --limit shows them")
+        if len(shown) < len(found.flows):
+            typer.echo(f"and {counted(len(found.flows) - len(shown), 'more flow')}; --limit shows them")
 
 
 def list_(

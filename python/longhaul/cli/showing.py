@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from .. import confined, inventory, load, plots
-from ..errors import PlotError
+from ..errors import LonghaulError, PlotError
 from ..progress import of_report
 from ..sweep import SweepResult
 from . import options
@@ -76,12 +76,21 @@ def report(
         None, "--out", "-o", help="HTML file  [default: RESULT/report.html]", show_default=False
     ),
     force: bool = FORCE,
+    explain: bool = typer.Option(
+        False, "--explain", help="Test what limits the flows of a run, for at most 30 s, and begin with that."
+    ),
 ) -> None:
     """Write one HTML file with the topology, the numbers and the figures; it opens without a network."""
     confined.check_tables()
     loaded = load(result)
     if isinstance(loaded, SweepResult):
         loaded.check()
+        if explain:
+            raise LonghaulError("--explain: a sweep has no one cause; explain the run of a point: longhaul explain RESULT")
     with of_report(options.messages, True) as drawing:
-        file = loaded.report(out or result / "report.html", drawing, force=force)
+        place = out or result / "report.html"
+        if isinstance(loaded, SweepResult):
+            file = loaded.report(place, drawing, force=force)
+        else:
+            file = loaded.report(place, drawing, force=force, explain_s=30.0 if explain else 0.0)
     typer.echo(str(file))

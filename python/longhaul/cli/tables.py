@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rich import box
 from rich.console import Console
@@ -12,13 +11,16 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from .. import tables
-from ..explain import content_of, explain, slowest_and_fastest
+from ..explain import Explained, group_texts
 from ..results import Result
 from ..sweep import SweepResult
 from ..units import counted, quantity
+from ..why import paragraph, rows
 
 #: Blanks beside a column.
 _BESIDE = 3
+#: Groups whose accounting `run` prints.
+_GROUPS = 6
 
 
 def print_run(console: Console, result: Result) -> None:
@@ -45,9 +47,12 @@ def print_run(console: Console, result: Result) -> None:
     _print(console, tables.object_table(result, "flows", short=True), chosen)
     if whole := tables.whole_run_text(result):
         console.print(whole, style="dim", soft_wrap=True)
-    content = content_of(result)
-    for called, flow in slowest_and_fastest(s["flows"]):
-        print_explanation(console, flow, s, called, result.warnings, content)
+    for one in group_texts(s["flows"])[:_GROUPS]:
+        console.print(f"[bold]{escape(one.name)}[/bold]: {escape(one.text)}", highlight=False)
+    where = str(result.path) if result.is_kept else "FILE"
+    console.print(
+        f"[dim]Why, and what changes it: longhaul explain {escape(where)}[/dim]", soft_wrap=True, highlight=False
+    )
     for warning in result.warnings[:10]:
         console.print(
             f"[yellow]warning:[/yellow] {escape(tables.warning_text(warning))}",
@@ -57,27 +62,33 @@ def print_run(console: Console, result: Result) -> None:
         console.print(f"[yellow]and {counted(len(result.warnings) - 10, 'more warning')}[/yellow], see summary.json")
 
 
-def print_explanation(
-    console: Console,
-    flow: dict[str, Any],
-    summary: dict[str, Any],
-    called: str = "",
-    warnings: Sequence[dict[str, str]] = (),
-    content: Mapping[str, Any] | None = None,
-) -> None:
-    """One paragraph: the flow, its goodput, and its limit; `warnings` are printed next to it."""
-    goodput = quantity(flow["metrics"].get("goodput_bps"), "bit/s")
-    head = f"{flow['name']} ({f'{called}, ' if called else ''}{goodput})"
-    warned = any(w["code"] == "receive_buffer" and w["object"] == flow["group"] for w in warnings)
-    # The warning is about the path when empty: it does not cover a longer round trip.
-    text = explain(flow, summary, ("receiver_window",) if warned and not _queued(flow) else (), content)
-    console.print(f"[bold]{escape(head)}[/bold]: {escape(text)}", highlight=False)
-
-
-def _queued(flow: dict[str, Any]) -> bool:
-    """True if a flow's round trip was mostly made of queues."""
-    rtt, base = flow["metrics"].get("rtt_mean_s"), flow.get("base_rtt_s")
-    return bool(rtt and base and rtt > 2 * base)
+def print_causes(console: Console, found: Explained) -> None:
+    """A paragraph for each group, and its waterfall as a table; without tests, where the time of each group went."""
+    if found.explanation is None:
+        console.print(found.text, markup=False, highlight=False, soft_wrap=True)
+        return
+    explanation = found.explanation
+    for one in explanation.groups:
+        console.print(escape(paragraph(one, explanation.seeds)), highlight=False, soft_wrap=True)
+        if one.steps:
+            table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+            for heading in (one.group, one.metric, ""):
+                table.add_column(heading, overflow="fold")
+            for row in rows(one):
+                table.add_row(*map(escape, row))
+            console.print(table)
+    for other in found.others:
+        console.print(f"{escape(other.name)}: {escape(other.text)}", highlight=False, soft_wrap=True)
+    seeds = (
+        f", {explanation.seeds} seeds with 95 % intervals where randomness plays a part"
+        if explanation.seeds > 1
+        else ""
+    )
+    console.print(
+        f"{counted(explanation.runs, 'run')}{seeds}; a cause is what changes the outcome when it is taken away",
+        style="dim",
+        soft_wrap=True,
+    )
 
 
 def print_sweep(console: Console, sweep: SweepResult, metrics: Sequence[str] | None = None) -> None:

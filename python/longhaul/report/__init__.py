@@ -12,11 +12,12 @@ from typing import Any, TypeVar
 import jinja2
 
 from .. import tables, usage
-from ..explain import content_of, explain, explain_groups, limit_names, limit_title
+from ..explain import accounting, content_of, explain_result, group_texts, limit_names, limit_title
 from ..outputs import write
 from ..results import Result
 from ..sweep.result import SweepResult
 from ..units import quantity, read_quantity
+from ..why import Waterfall, paragraph, rows
 from . import dots, explore, maps, overview, panels
 from .topology import drawing
 
@@ -32,8 +33,14 @@ T = TypeVar("T")
 Progress = Callable[[int, int], None]
 
 
-def write_run_report(result: Result, path: Path, progress: Progress | None = None, *, force: bool = False) -> Path:
-    """Writes the report of one run; `progress(done, total)` counts its figures."""
+def write_run_report(
+    result: Result, path: Path, progress: Progress | None = None, *, force: bool = False, explain_s: float = 0.0
+) -> Path:
+    """Writes the report of one run; `progress(done, total)` counts its figures.
+
+    With `explain_s` it begins with the waterfall of causes, tested for at most so many seconds.
+    """
+    explained = explain_result(result, explain_s) if explain_s else None
     explored = dict(explore.of_run(result))
     for _ in _counted(explored["figures"], progress):
         pass
@@ -54,8 +61,12 @@ def write_run_report(result: Result, path: Path, progress: Progress | None = Non
         "selection": tables.is_selection(result),
         "predictions": tables.predictions(result),
         "limits_note": _LIMITS_NOTE if any(usage.full(flow) for flow in flows) else "",
-        "limits": [_limit_row(flow, result.summary, scenario) for flow in flows],
-        "groups_explained": explain_groups(result.summary["flows"], result.summary, scenario),
+        "limits": [_limit_row(flow, scenario) for flow in flows],
+        "waterfalls": [_waterfall(one) for one in explained.explanation.groups]
+        if explained and explained.explanation
+        else [],
+        "untested": explained.reason if explained else "",
+        "groups_explained": group_texts(result.summary["flows"]),
         "legend": [_legend(name, flows, scenario) for name in limit_names(flows)],
         "warnings": [tables.warning_text(w) for w in result.warnings],
         "scenario": result.scenario if result.path else "",
@@ -195,7 +206,7 @@ def write_page(
     return write(path, html, force=force)
 
 
-def _limit_row(flow: dict[str, Any], summary: dict[str, Any], scenario: dict[str, Any]) -> dict[str, Any]:
+def _limit_row(flow: dict[str, Any], scenario: dict[str, Any]) -> dict[str, Any]:
     shares = [
         {
             **_legend(name, [flow], scenario),
@@ -209,8 +220,20 @@ def _limit_row(flow: dict[str, Any], summary: dict[str, Any], scenario: dict[str
         "name": flow["name"],
         "goodput": quantity(flow["metrics"].get("goodput_bps"), "bit/s"),
         "shares": shares,
-        "text": explain(flow, summary, (), scenario),
+        "text": accounting(flow),
     }
+
+
+def _waterfall(found: Waterfall) -> dict[str, Any]:
+    """A group's waterfall: a bar for the value as it is, one after each step, and the ideal's."""
+    values = [found.value, *(step.value for step in found.steps)]
+    values += [found.ideal.value] if found.ideal else []
+    most = max(values)
+    bars = [
+        {"what": what, "value": value, "factor": factor, "width": 100 * number / most if most > 0 else 0.0}
+        for (what, value, factor), number in zip(rows(found), values, strict=True)
+    ]
+    return {"group": found.group, "metric": found.metric, "text": paragraph(found), "bars": bars}
 
 
 def _legend(name: str, flows: list[dict[str, Any]], scenario: dict[str, Any]) -> dict[str, str]:

@@ -7,7 +7,7 @@ use crate::types::{Event, FlowId, Open, Refusal, ResetCode};
 use crate::wire::{self, Record};
 use bytes::Bytes;
 use longhaul_units::{Duration, Instant};
-use quinn_proto::Dir;
+use quinn_proto::{Dir, VarInt};
 
 /// What was read is reported at the latest after this time.
 const REPORTS: Duration = Duration::from_millis(50);
@@ -56,6 +56,29 @@ impl Peer {
         self.abort(flow.stream, code);
         Record::Reset { stream: key, code: code.into() }.write(&mut self.records);
         self.wake_blocked(context);
+    }
+
+    /// Gives up a flow at the owner's request; what was written is delivered first. A peer that cannot do that is reset at once.
+    pub fn reset_behind(&mut self, key: u64, code: ResetCode, context: &mut Context<'_>) {
+        let Some(flow) = self.flows.get_mut(&key) else { return };
+        if self.version < wire::RESETS_BEHIND || flow.out.outstanding() == 0 {
+            return self.reset(key, code, false, context);
+        }
+        flow.leaving = Some(code);
+        flow.into.phase = Phase::Over;
+        if flow.out.phase == Phase::Open {
+            flow.out.phase = Phase::Leaving;
+        }
+        let (size, stream) = (flow.out.fed + flow.out.queued, flow.stream);
+        self.give_up_incoming(key);
+        let _ = self.connection.recv_stream(stream).stop(VarInt::from_u32(wire::UNREAD));
+        Record::ResetAt { stream: key, code: code.number().into(), size }.write(&mut self.records);
+        self.dirty = true;
+    }
+
+    /// Bytes that were written, and that the peer has not reported as read.
+    pub fn undelivered(&self, key: u64) -> u64 {
+        self.flows.get(&key).map_or(0, |flow| flow.out.undelivered())
     }
 
     /// Bytes that a flow takes now.

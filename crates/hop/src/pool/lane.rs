@@ -3,7 +3,7 @@
 use super::frame::{Frame, MOST_DATA};
 use crate::flow::Phase;
 use crate::scheduler::{Scheduler, Turn};
-use crate::types::{FlowId, Open, PeerId};
+use crate::types::{FlowId, Open, PeerId, ResetCode};
 use bytes::Bytes;
 use longhaul_units::Instant;
 use std::collections::{BTreeMap, VecDeque};
@@ -25,6 +25,8 @@ pub struct Out {
     pub ended: bool,
     /// The owner waits for room.
     pub blocked: bool,
+    /// Bytes given up because the peer reads no more; then nothing else happens.
+    pub given_up: Option<u64>,
     pub turn: Turn,
 }
 
@@ -34,7 +36,12 @@ impl Out {
         self.queued + self.in_flight()
     }
 
-    /// The same without those that wait here.
+    /// Bytes that the peer has not reported as read.
+    pub fn undelivered(&self) -> u64 {
+        self.given_up.unwrap_or(0) + self.outstanding()
+    }
+
+    /// Bytes under way or unread without those that wait here.
     pub fn in_flight(&self) -> u64 {
         self.sent - self.consumed
     }
@@ -58,9 +65,17 @@ pub struct Into {
     pub over: bool,
     /// The owner was notified that there is something to read.
     pub told: bool,
+    /// The peer resets the flow behind so many bytes.
+    pub reset: Option<(u64, ResetCode)>,
 }
 
 impl Into {
+    /// Nothing is left in front of the peer's reset.
+    pub fn must_reset(&self) -> Option<ResetCode> {
+        let (size, code) = self.reset?;
+        (self.taken >= size || self.over).then_some(code)
+    }
+
     /// The next bytes.
     pub fn take(&mut self, most: usize) -> Option<Bytes> {
         let first = self.queue.front_mut()?;
@@ -78,6 +93,8 @@ pub struct Stream {
     /// The other node opened it.
     pub remote: bool,
     pub accepted: bool,
+    /// This node's owner has reset the flow behind what was written, which is still on its way.
+    pub leaving: bool,
     pub out: Out,
     pub into: Into,
 }
@@ -92,9 +109,10 @@ impl Stream {
             phase: Phase::Open,
             ended: false,
             blocked: false,
+            given_up: None,
             turn: Turn::default(),
         };
-        Stream { id, open, remote, accepted: remote, out, into: Into::default() }
+        Stream { id, open, remote, accepted: remote, leaving: false, out, into: Into::default() }
     }
 }
 
@@ -114,6 +132,8 @@ pub struct Lane {
     pub next_peer: u64,
     /// Flows that the peer bears.
     pub max_flows: u64,
+    /// Version of the protocol that both have; 0 before the peer's hello.
+    pub version: u16,
     pub sent_bytes: u64,
     pub received_bytes: u64,
 }
@@ -130,6 +150,7 @@ impl Lane {
             next_own: u64::from(!opener),
             next_peer: u64::from(opener),
             max_flows: 0,
+            version: 0,
             sent_bytes: 0,
             received_bytes: 0,
         }

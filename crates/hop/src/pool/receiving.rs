@@ -44,6 +44,10 @@ impl Pool {
                 self.accepted(id, stream);
                 Ok(())
             }
+            (true, Frame::Record(Record::ResetAt { stream, code, size })) => {
+                self.reset_by_peer_at(id, stream, code, size);
+                Ok(())
+            }
             (true, Frame::Open { flow, open }) => self.opened(id, flow, open),
             (true, Frame::Data { flow, bytes }) => self.data(id, flow, bytes),
             (true, Frame::End { flow }) => {
@@ -67,10 +71,7 @@ impl Pool {
                 }
             }
             (true, Frame::Reset { flow, code }) => {
-                if let Some(stream) = self.remove(id, flow) {
-                    let code = ResetCode::from_number(code);
-                    self.events.push_back(Event::Reset { flow: stream.id, code });
-                }
+                self.reset_by_peer(id, flow, ResetCode::from_number(code));
                 Ok(())
             }
             (true, Frame::Refused { flow, code }) => {
@@ -92,7 +93,7 @@ impl Pool {
     fn up(&mut self, id: LaneId, hello: &Hello) -> Result<(), &'static str> {
         let version = wire::agreed(wire::VERSIONS, hello.versions).ok_or("no common version of the hop")?;
         let Some(lane) = self.lanes.get_mut(&id) else { return Ok(()) };
-        (lane.up, lane.max_flows) = (true, hello.max_flows);
+        (lane.up, lane.max_flows, lane.version) = (true, hello.max_flows, version);
         let peer = lane.peer;
         let Some(group) = self.groups.get_mut(&peer) else { return Ok(()) };
         group.budget.set(self.config.credit.min(hello.credit), self.config.memory.min(hello.memory));
@@ -132,6 +133,11 @@ impl Pool {
         };
         let into = &mut stream.into;
         into.received += length;
+        if stream.leaving {
+            into.taken = into.received;
+            self.ledger.discarded += length;
+            return Ok(());
+        }
         let Some(group) = self.groups.get_mut(&peer) else { return Ok(()) };
         group.held += length;
         let most = self.config.memory
@@ -160,8 +166,13 @@ impl Pool {
         stream.out.consumed += more;
         self.ledger.delivered += more;
         let peer = lane.peer;
+        let left = (stream.leaving && stream.out.outstanding() == 0).then_some(stream.id);
         if let Some(group) = self.groups.get_mut(&peer) {
             group.budget.give_back(more);
+        }
+        if let Some(flow) = left {
+            self.events.push_back(Event::Delivered { flow });
+            self.remove(id, number);
         }
         self.wake_blocked(peer);
         Ok(())
@@ -180,6 +191,9 @@ impl Pool {
     pub(super) fn tell_reader(&mut self, id: LaneId, number: u64) {
         let Some(lane) = self.lanes.get_mut(&id) else { return };
         let Some(stream) = lane.streams.get_mut(&number) else { return };
+        if stream.leaving {
+            return;
+        }
         let into = &mut stream.into;
         if !into.queue.is_empty() && !into.told {
             into.told = true;
@@ -189,7 +203,73 @@ impl Pool {
             into.over = true;
             Frame::Read { flow: number }.write(&mut lane.control);
             self.events.push_back(Event::Finished { flow: stream.id });
-            self.settle(id, number);
+        }
+        self.reset_if_read(id, number);
+        self.settle(id, number);
+    }
+
+    /// Passes on a reset of the peer once all in front of it was read.
+    fn reset_if_read(&mut self, id: LaneId, number: u64) {
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        let Some(stream) = lane.streams.get(&number) else { return };
+        let Some(code) = stream.into.must_reset() else { return };
+        let offset = stream.into.taken;
+        Frame::Record(Record::Consumed { stream: number, offset }).write(&mut lane.control);
+        self.reset_by_peer(id, number, code);
+    }
+
+    fn reset_by_peer(&mut self, id: LaneId, number: u64, code: ResetCode) {
+        if let Some(stream) = self.remove(id, number) {
+            let undelivered = stream.out.undelivered();
+            self.events.push_back(Event::Reset { flow: stream.id, code, undelivered });
+        }
+    }
+
+    /// The peer has reset a flow behind its bytes.
+    fn reset_by_peer_at(&mut self, id: LaneId, number: u64, code: u64, size: u64) {
+        let code = ResetCode::from_number(code);
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        let peer = lane.peer;
+        let Some(stream) = lane.streams.get_mut(&number) else { return };
+        if stream.leaving {
+            return self.reset_by_peer(id, number, code);
+        }
+        stream.into.reset = Some((size, code));
+        if stream.out.phase != Phase::Over {
+            stream.out.phase = Phase::Leaving;
+            self.give_up_outgoing(id, number);
+            self.wake_blocked(peer);
+        }
+        self.reset_if_read(id, number);
+    }
+
+    /// Nobody reads what was written: it is lost as far as it was not read.
+    fn give_up_outgoing(&mut self, id: LaneId, number: u64) {
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        let Some(stream) = lane.streams.get_mut(&number) else { return };
+        lane.scheduler.remove(number);
+        let (lost, out) = (stream.out.outstanding(), &mut stream.out);
+        *out.given_up.get_or_insert(0) += lost;
+        (out.queued, out.consumed) = (0, out.sent);
+        out.queue.clear();
+        self.ledger.lost += lost;
+        if let Some(group) = self.groups.get_mut(&lane.peer) {
+            group.budget.give_back(lost);
+            group.blocked.retain(|other| *other != stream.id);
+        }
+    }
+
+    /// Nobody reads what has come.
+    pub(super) fn discard_incoming(&mut self, id: LaneId, number: u64) {
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        let Some(stream) = lane.streams.get_mut(&number) else { return };
+        let into = &mut stream.into;
+        let discarded = into.received - into.taken;
+        into.taken = into.received;
+        into.queue.clear();
+        self.ledger.discarded += discarded;
+        if let Some(group) = self.groups.get_mut(&lane.peer) {
+            group.held -= discarded;
         }
     }
 
@@ -209,20 +289,12 @@ impl Pool {
 
     /// Takes a flow out of all lists. What was not delivered is lost.
     pub(super) fn remove(&mut self, id: LaneId, number: u64) -> Option<Stream> {
+        self.give_up_outgoing(id, number);
+        self.discard_incoming(id, number);
         let lane = self.lanes.get_mut(&id)?;
         let stream = lane.streams.remove(&number)?;
-        lane.scheduler.remove(number);
-        self.flows.remove(&stream.id);
-        let lost = stream.out.outstanding();
-        self.ledger.lost += lost;
-        let discarded = stream.into.received - stream.into.taken;
-        self.ledger.discarded += discarded;
         let peer = lane.peer;
-        if let Some(group) = self.groups.get_mut(&peer) {
-            group.held -= discarded;
-            group.budget.give_back(lost);
-            group.blocked.retain(|other| *other != stream.id);
-        }
+        self.flows.remove(&stream.id);
         self.wake_blocked(peer);
         Some(stream)
     }

@@ -148,7 +148,7 @@ fn a_connection_that_ends_resets_its_flows_only() {
     let lane = pair.pools[0].flows[&first].0;
     pair.pools[0].disconnected(lane, "cable");
     let events = pair.events(0);
-    assert_eq!(events, [Event::Reset { flow: first, code: ResetCode::HopDown }]);
+    assert_eq!(events, [Event::Reset { flow: first, code: ResetCode::HopDown, undelivered: 64 << 10 }]);
     assert!(pair.pools[0].writable(second) > 0);
     let lane = pair.pools[0].flows[&second].0;
     pair.pools[0].disconnected(lane, "cable");

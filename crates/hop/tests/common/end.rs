@@ -165,7 +165,7 @@ impl End {
             Event::Readable { flow } => self.read(now, *flow),
             Event::Writable { flow } => self.write(now, *flow),
             Event::Finished { flow } => self.finished(now, *flow),
-            Event::Reset { flow, code } | Event::Refused { flow, reason: code } => {
+            Event::Reset { flow, code, .. } | Event::Refused { flow, reason: code } => {
                 if let Some(job) = self.streams.get(flow).and_then(|stream| stream.client_of) {
                     self.outcomes[job] = Outcome::Failed(*code);
                 }

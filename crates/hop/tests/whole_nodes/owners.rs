@@ -14,6 +14,8 @@ pub enum Act {
     Write(usize, u64),
     Finish(usize),
     Reset(usize),
+    /// What was written is delivered first.
+    ResetBehind(usize),
     StopReading(usize),
     Read(usize),
     /// The connection is given up (QUIC), or one of several ends (TCP).
@@ -47,6 +49,8 @@ struct Flow {
     over: [bool; 2],
     /// By its own owner: what the node had reported before may still come.
     given_up: [bool; 2],
+    /// Reset by its own owner behind what was written, which the other one reads.
+    behind: [bool; 2],
 }
 
 impl Flow {
@@ -62,6 +66,8 @@ pub struct Owners {
     flows: Vec<Flow>,
     numbers: [BTreeMap<FlowId, usize>; 2],
     peers: [Option<PeerId>; 2],
+    /// Peers whose hello has come.
+    up: [Option<PeerId>; 2],
 }
 
 /// The byte at an offset of a direction of a flow.
@@ -72,7 +78,8 @@ fn byte(flow: usize, side: usize, offset: u64) -> u8 {
 
 impl Owners {
     pub fn new() -> Owners {
-        Owners { flows: vec![], numbers: [BTreeMap::new(), BTreeMap::new()], peers: [None, None] }
+        let numbers = [BTreeMap::new(), BTreeMap::new()];
+        Owners { flows: vec![], numbers, peers: [None, None], up: [None, None] }
     }
 
     fn open(&mut self, now: Instant, side: usize, carrier: &mut dyn Carrier, confirm: bool, refused: bool) {
@@ -96,6 +103,7 @@ impl Owners {
             stopped: [false; 2],
             over: [false; 2],
             given_up: [false; 2],
+            behind: [false; 2],
         };
         (flow.ids[side], flow.peers[side]) = (Some(id), Some(peer));
         assert_eq!(self.numbers[side].insert(id, number), None, "a number was used twice");
@@ -142,6 +150,7 @@ impl Owners {
         | Act::Write(side, _)
         | Act::Finish(side)
         | Act::Reset(side)
+        | Act::ResetBehind(side)
         | Act::StopReading(side)
         | Act::Read(side)) = act
         else {
@@ -169,9 +178,20 @@ impl Owners {
             Act::Reset(which) => {
                 let (number, side) = of(which);
                 let flow = &mut self.flows[number];
+                if let (Some(id), true) = (flow.ids[side], flow.behind[side] || !flow.is_settled(side)) {
+                    (flow.over[side], flow.given_up[side], flow.behind[side]) = (true, true, false);
+                    carrier.reset(now, id, ResetCode::Reset);
+                }
+            }
+            Act::ResetBehind(which) => {
+                let (number, side) = of(which);
+                let up = self.up[side];
+                let flow = &mut self.flows[number];
                 if let (Some(id), false) = (flow.ids[side], flow.is_settled(side)) {
                     (flow.over[side], flow.given_up[side]) = (true, true);
-                    carrier.reset(now, id, ResetCode::Reset);
+                    // Before the hello nobody knows whether the peer can do that.
+                    flow.behind[side] = up.is_some() && up == flow.peers[side];
+                    carrier.reset_behind(now, id, ResetCode::Reset);
                 }
             }
             Act::StopReading(which) => {
@@ -215,13 +235,18 @@ impl Owners {
         | Event::Delivered { flow }
         | Event::Reset { flow, .. } = &event
         {
-            if self.flows[self.numbers[side][flow]].given_up[side] {
+            let known = &self.flows[self.numbers[side][flow]];
+            if known.given_up[side] {
+                let way = &known.ways[side];
+                let is_delivered = matches!(event, Event::Delivered { .. });
+                assert!(!known.behind[side] || !is_delivered || way.read == way.written, "{known:?}");
                 return;
             }
         }
         let number = |flow: &FlowId| *self.numbers[side].get(flow).expect("a flow that was opened");
         match event {
-            Event::Connected { peer } | Event::Up { peer, .. } => self.peers[side] = Some(peer),
+            Event::Connected { peer } => self.peers[side] = Some(peer),
+            Event::Up { peer, .. } => (self.peers[side], self.up[side]) = (Some(peer), Some(peer)),
             Event::Down { peer, .. } => {
                 let left =
                     self.flows.iter().find(|flow| flow.peers[side] == Some(peer) && !flow.is_settled(side));
@@ -281,9 +306,12 @@ impl Owners {
                 assert!(way.finished && way.read == way.written && !way.delivered, "{way:?}");
                 way.delivered = true;
             }
-            Event::Reset { flow, .. } => {
+            Event::Reset { flow, code, .. } => {
                 let flow = &mut self.flows[number(&flow)];
                 assert!(!flow.is_settled(side), "a reset of a flow that is over: {flow:?}");
+                let way = &flow.ways[1 - side];
+                let missing = flow.behind[1 - side] && way.read < way.written;
+                assert!(!missing || code == ResetCode::HopDown, "a reset before the last byte: {flow:?}");
                 flow.over[side] = true;
             }
         }

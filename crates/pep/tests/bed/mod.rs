@@ -193,21 +193,32 @@ impl Bed {
 
     /// A daemon that is ready.
     pub fn daemon(&self, more: &str) -> Daemon {
+        self.start("p", "pep", &self.split_config(more))
+    }
+
+    /// Its configuration.
+    pub fn split_config(&self, more: &str) -> String {
         let control = self.folder.join("control.sock");
-        let text = format!(
+        format!(
             "mode = \"split\"\ncontrol = \"{}\"\n{more}\n[intercept]\ninterfaces = [\"lan\"]\n",
             control.display()
-        );
-        self.start("p", "pep", &text)
+        )
     }
 
     /// A daemon at a host, with files of this name.
     pub fn start(&self, host: &str, name: &str, config: &str) -> Daemon {
+        self.start_with(host, name, config, &[])
+    }
+
+    /// The same, by another program.
+    pub fn start_with(&self, host: &str, name: &str, config: &str, by: &[&str]) -> Daemon {
         let path = self.folder.join(format!("{name}.toml"));
         std::fs::write(&path, config).unwrap();
         let log = self.folder.join(format!("{name}.log"));
         let child = Command::new("ip")
-            .args(["netns", "exec", &self.name(host), PEP, "run", "--config"])
+            .args(["netns", "exec", &self.name(host)])
+            .args(by)
+            .args([PEP, "run", "--config"])
             .arg(&path)
             .stdout(Stdio::null())
             .stderr(File::create(&log).unwrap())

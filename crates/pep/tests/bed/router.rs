@@ -1,6 +1,9 @@
 //! What people run on the router that the accelerator is put on: NAT, firewalls.
 
-use super::{Bed, text};
+use super::{Bed, address, text};
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::time::Duration;
 
 /// Rules of a router before the accelerator came.
 #[derive(Clone, Copy, Debug)]
@@ -53,4 +56,40 @@ impl Router {
 pub fn tracked(bed: &Bed) -> Vec<String> {
     let all = text(&bed.at("p", "cat /proc/net/nf_conntrack").stdout);
     all.lines().filter(|line| line.contains(" tcp ")).map(str::to_string).collect()
+}
+
+/// A server that answers each connection with what it got, and its address as the server sees it.
+pub fn exchange(bed: &Bed, server: &str) -> Result<String, std::io::Error> {
+    exchange_with(bed, "s", server)
+}
+
+/// The same with another host.
+pub fn exchange_with(bed: &Bed, host: &str, server: &str) -> Result<String, std::io::Error> {
+    let listener = bed.within(host, || TcpListener::bind(address(server, 0)).unwrap());
+    let port = listener.local_addr().unwrap().port();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut stream, peer) = listener.accept().unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+            let mut got = vec![];
+            if stream.read_to_end(&mut got).is_ok() {
+                let _ = stream.write_all(format!("{} {}", peer.ip(), got.len()).as_bytes());
+            }
+        });
+        let talk = || -> Result<String, std::io::Error> {
+            let mut stream = TcpStream::connect_timeout(&address(server, port), Duration::from_secs(5))?;
+            stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+            stream.write_all(&[7; 100_000])?;
+            stream.shutdown(Shutdown::Write)?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer)?;
+            Ok(answer)
+        };
+        let answer = bed.within("c", talk);
+        if answer.is_err() {
+            // The server waits for a connection that may never come.
+            let _ = bed.within(host, || TcpStream::connect(address(server, port)));
+        }
+        answer
+    })
 }

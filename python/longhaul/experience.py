@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .. import qoe
-from ..units import quantity, read_quantity
+from . import qoe
+from .units import quantity, read_quantity
 
 #: A group in which nothing was completed counts as if the first completion came after so many times the measured time.
 _NEVER = 2.0
@@ -71,9 +71,24 @@ class Experience:
             return "never"
         return quantity(self.values[name], unit_of(name), 3)
 
+    def unit(self, metric: str | None = None) -> str:
+        """The unit of one of its metrics, empty for opinions."""
+        return unit_of(metric or self.first)
+
     def word(self, metric: str | None = None) -> str:
         """What a metric is called."""
         return _WORDS[metric or self.first]
+
+
+def gain(one: Experience, base: Experience) -> float:
+    """The logarithm of the factor by which one is better; where one of both has fewer kinds of numbers, only those of both count."""
+    if one.values.keys() == base.values.keys():
+        return one.score - base.score
+    names = one.values.keys() & base.values.keys()
+    if not names:
+        return 0.0
+    cut = [Experience(each.group, each.kind, {n: each.values[n] for n in names}) for each in (one, base)]
+    return cut[0].score - cut[1].score
 
 
 def mean(several: Sequence[Experience]) -> Experience:

@@ -1,0 +1,198 @@
+//! The recipes of `longhaul-pep plan --firewall`, with the real ufw and firewalld where they are installed, and with the chains
+//! of the others. Needs root and Linux; ignored unless asked for.
+
+mod bed;
+
+use bed::router::exchange;
+use bed::{Bed, Daemon, PEP, SERVER, SERVER_V6, can_run, text, wait_for};
+use std::process::Command;
+use std::time::Duration;
+
+fn recipe(daemon: &Daemon, firewall: &str) -> String {
+    let output = Command::new(PEP)
+        .args(["plan", "--firewall", firewall, "--config"])
+        .arg(&daemon.config)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+fn is_installed(program: &str) -> bool {
+    let found =
+        Command::new("sh").args(["-c", &format!("command -v {program}")]).output().unwrap().status.success();
+    if !found {
+        eprintln!("skipped: {program} is not installed");
+    }
+    found
+}
+
+/// With the firewall alone the node steps aside; with its recipe it takes connections of both families in.
+fn steps_aside_and_then_works(bed: &Bed, daemon: &Daemon, set_up: impl FnOnce(), recipe: impl FnOnce()) {
+    exchange(bed, SERVER).unwrap();
+    assert_eq!(daemon.status()["accepted"], 1);
+    set_up();
+    exchange(bed, SERVER).unwrap();
+    wait_for("the gate is shut", 2, || daemon.status()["astray"] == true);
+    exchange(bed, SERVER).unwrap();
+    recipe();
+    wait_for("one is tried", 15, || daemon.status()["astray"] == false);
+    let before = daemon.status()["accepted"].as_u64().unwrap();
+    exchange(bed, SERVER).unwrap();
+    wait_for("the gate is open", 3, || {
+        daemon.status()["trial"] == false && daemon.status()["passing"] == false
+    });
+    for server in [SERVER_V6, SERVER] {
+        exchange(bed, server).unwrap();
+    }
+    let after = daemon.status();
+    assert_eq!(after["accepted"].as_u64().unwrap(), before + 3, "{after} {}", daemon.log());
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(daemon.status()["astray"], false);
+}
+
+fn at(bed: &Bed, commands: &str) {
+    let output = bed.at("p", commands);
+    assert!(output.status.success(), "{commands}: {}{}", text(&output.stdout), text(&output.stderr));
+}
+
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn nftables() {
+    if !can_run() {
+        return;
+    }
+    let bed = Bed::new();
+    let daemon = bed.daemon("");
+    // As in Debian's /usr/share/doc/nftables/examples/workstation.nft.
+    let rules = "nft -f - <<'END'\ntable inet filter {\nchain input { type filter hook input priority filter; policy drop;\n\
+                 iif lo accept\nct state established,related accept\nmeta l4proto { icmp, ipv6-icmp } accept\ntcp dport 22 accept\n}\n}\nEND";
+    steps_aside_and_then_works(&bed, &daemon, || at(&bed, rules), || at(&bed, &recipe(&daemon, "nftables")));
+}
+
+/// The chains that fw4 makes of OpenWrt's default configuration, where `input` is REJECT for unknown zones; and its include,
+/// where fw4 puts it.
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn fw4() {
+    if !can_run() {
+        return;
+    }
+    let bed = Bed::new();
+    let daemon = bed.daemon("");
+    let rules = |include: &str| {
+        format!(
+            "nft -f - <<'END'\ntable inet fw4\ndelete table inet fw4\ntable inet fw4 {{\n\
+             chain input {{ type filter hook input priority filter; policy drop;\n{include}\niif lo accept\n\
+             meta l4proto {{ icmp, ipv6-icmp }} accept\n\
+             ct state vmap {{ established : accept, related : accept }}\n\
+             tcp flags & (fin | syn | rst | ack) == syn jump syn_flood\njump handle_reject\n}}\n\
+             chain syn_flood {{ limit rate 25/second burst 50 packets return\ndrop\n}}\n\
+             chain handle_reject {{ meta l4proto tcp reject with tcp reset\nreject with icmpx port-unreachable\n}}\n}}\nEND"
+        )
+    };
+    let text = recipe(&daemon, "fw4");
+    let line = text.split('\'').nth(1).unwrap().to_string();
+    steps_aside_and_then_works(&bed, &daemon, || at(&bed, &rules("")), || at(&bed, &rules(&line)));
+}
+
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn ufw() {
+    if !can_run() || !is_installed("ufw") {
+        return;
+    }
+    let bed = Bed::new();
+    let daemon = bed.daemon("");
+    let files = bed.folder.join("ufw");
+    at(&bed, &format!("cp -a /etc/ufw {}", files.display()));
+    // Each command has mounts of its own: the machine's files stay as they are.
+    let inside =
+        |commands: &str| at(&bed, &format!("mount --bind {} /etc/ufw && {commands}", files.display()));
+    let enable = "ufw default allow routed && ufw allow 22/tcp && ufw --force enable";
+    steps_aside_and_then_works(&bed, &daemon, || inside(enable), || inside(&recipe(&daemon, "ufw")));
+    inside("ufw reload");
+    exchange(&bed, SERVER).unwrap();
+    assert_eq!(daemon.status()["astray"], false, "it survives a reload");
+}
+
+/// A firewalld with a bus of its own, which ends with the test.
+struct Firewalld<'a> {
+    bed: &'a Bed,
+    bus: String,
+}
+
+impl<'a> Firewalld<'a> {
+    fn start(bed: &'a Bed) -> Firewalld<'a> {
+        let folder = bed.folder.display();
+        let bus = format!("export DBUS_SYSTEM_BUS_ADDRESS=unix:path={folder}/bus");
+        let started = Firewalld { bed, bus };
+        started.at(&format!(
+            "mkdir -p {folder}/firewalld\n\
+             dbus-daemon --system --address=$DBUS_SYSTEM_BUS_ADDRESS --nopidfile --nofork --nosyslog >{folder}/dbus.out 2>&1 &\n\
+             echo $! >{folder}/dbus.pid\nsleep 1\n\
+             firewalld --nofork --nopid --system-config {folder}/firewalld >{folder}/firewalld.out 2>&1 &\n\
+             echo $! >{folder}/firewalld.pid"
+        ));
+        wait_for("firewalld runs", 20, || {
+            bed.at("p", &format!("{}\nfirewall-cmd --state", started.bus)).status.success()
+        });
+        started
+    }
+
+    /// Its own command gives up after 25 s, which a busy machine needs.
+    fn reload(&self) {
+        let running = || self.bed.at("p", &format!("{}\nfirewall-cmd --state", self.bus)).status.success();
+        if !self.bed.at("p", &format!("{}\nfirewall-cmd --reload", self.bus)).status.success() {
+            wait_for("firewalld has read its files again", 60, running);
+        }
+    }
+
+    fn at(&self, commands: &str) {
+        at(self.bed, &format!("{}\n{commands}", self.bus));
+    }
+}
+
+impl Drop for Firewalld<'_> {
+    fn drop(&mut self) {
+        let folder = self.bed.folder.display();
+        self.bed
+            .at("p", &format!("kill $(cat {folder}/firewalld.pid); sleep 1; kill $(cat {folder}/dbus.pid)"));
+    }
+}
+
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn firewalld() {
+    if !can_run() || !is_installed("firewalld") || !is_installed("dbus-daemon") {
+        return;
+    }
+    let bed = Bed::new();
+    let daemon = bed.daemon("");
+    let firewalld = std::cell::OnceCell::new();
+    // What a router has: its own forwarding is allowed, its input is not.
+    let set_up = || {
+        let started = firewalld.get_or_init(|| Firewalld::start(&bed));
+        started.at(
+            "firewall-cmd --permanent --new-policy routed && firewall-cmd --permanent --policy routed --set-target ACCEPT && \
+             firewall-cmd --permanent --policy routed --add-ingress-zone ANY && \
+             firewall-cmd --permanent --policy routed --add-egress-zone ANY",
+        );
+        started.reload();
+    };
+    steps_aside_and_then_works(&bed, &daemon, set_up, || {
+        let commands = recipe(&daemon, "firewalld");
+        let (before, after) = commands.split_once("firewall-cmd --reload").unwrap();
+        assert_eq!(after.trim(), "");
+        firewalld.get().unwrap().at(before);
+        firewalld.get().unwrap().reload();
+    });
+    firewalld.get().unwrap().reload();
+    exchange(&bed, SERVER).unwrap();
+    assert_eq!(daemon.status()["astray"], false, "it survives a reload");
+    // The router's own ports stay closed for the clients.
+    let _listener = bed.within("p", || std::net::TcpListener::bind("10.81.0.1:8080").unwrap());
+    let own = bed::address("10.81.0.1", 8080);
+    let opened = bed.within("c", || std::net::TcpStream::connect_timeout(&own, Duration::from_secs(2)));
+    assert!(opened.is_err(), "{opened:?}");
+}

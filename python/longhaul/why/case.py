@@ -1,0 +1,224 @@
+"""A scenario as interventions see it: a resolved document that they change, and what a run of it measured for one group of flows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..units import read_quantity
+
+#: IP and TCP headers without options, in bytes.
+HEADERS = 40
+_OTHER = {"forward": "reverse", "reverse": "forward"}
+
+
+def seconds(value: object) -> float:
+    """A duration of a scenario in s; 0 if there is none."""
+    read = read_quantity(value)
+    return read[0] if read and read[1] == "s" else 0.0
+
+
+def rate_of(value: object) -> float | None:
+    """A rate of a scenario in bit/s."""
+    read = read_quantity(value)
+    return read[0] if read and read[1] == "bit/s" else None
+
+
+def link_name(link: Mapping[str, Any]) -> str:
+    """A direction of a link as people call it.
+
+    >>> link_name({"name": "satellite.forward", "from": "hub", "to": "client"})
+    'satellite (hub → client)'
+    """
+    return f"{str(link['name']).rsplit('.', 1)[0]} ({link['from']} → {link['to']})"
+
+
+def spec_of(content: Mapping[str, Any], link: str) -> dict[str, Any]:
+    """The section of a link, or of a dumbbell's bottleneck, by its name."""
+    for one in content.get("link", ()):
+        if one["name"] == link:
+            return one  # type: ignore[no-any-return]
+    found: dict[str, Any] = (content.get("dumbbell") or {}).get(link) or {}
+    return found
+
+
+def section_of(content: Mapping[str, Any], group: str) -> dict[str, Any]:
+    """The section of a group of flows; an empty one if it was taken away."""
+    return next((one for one in content.get("flow", ()) if one.get("name") == group), {})
+
+
+def setting(content: Mapping[str, Any], direction: str, key: str) -> Any:
+    """A setting of one direction of a link, as "satellite.forward"."""
+    name, side = direction.rsplit(".", 1)
+    spec = spec_of(content, name)
+    return (spec.get(side) or {}).get(key, spec.get(key))
+
+
+def put(content: dict[str, Any], direction: str, key: str, value: Any) -> None:
+    """Sets one direction of a link."""
+    name, side = direction.rsplit(".", 1)
+    spec = spec_of(content, name)
+    spec.setdefault(side, {})[key] = value
+    if key in (spec.get(_OTHER[side]) or {}):
+        # A setting of the whole link that both directions override is an error.
+        spec.pop(key, None)
+
+
+def clear(content: dict[str, Any], direction: str, key: str) -> None:
+    """Takes a setting away from one direction of a link; the other keeps it."""
+    name, side = direction.rsplit(".", 1)
+    spec = spec_of(content, name)
+    spec.get(side, {}).pop(key, None)
+    if key in spec:
+        spec.setdefault(_OTHER[side], {}).setdefault(key, spec.pop(key))
+
+
+def clear_both(content: dict[str, Any], link: str, key: str) -> None:
+    """Takes a setting away from both directions of a link."""
+    for direction in (f"{link}.forward", f"{link}.reverse"):
+        clear(content, direction, key)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One group of flows in a run: the scenario as it was run, and its summary."""
+
+    content: Mapping[str, Any]
+    summary: Mapping[str, Any]
+    group: str
+
+    @property
+    def section(self) -> dict[str, Any]:
+        """The group's section."""
+        return section_of(self.content, self.group)
+
+    @property
+    def flows(self) -> list[dict[str, Any]]:
+        """The group's flows."""
+        return [flow for flow in self.summary["flows"] if flow["group"] == self.group]
+
+    @property
+    def is_quic(self) -> bool:
+        """Whether the flows are of QUIC: then `quic` has their settings, not `tcp`."""
+        return self.section.get("transport") == "quic"
+
+    @property
+    def transport(self) -> dict[str, Any]:
+        """The settings of the flows' connections."""
+        found: dict[str, Any] = self.section.get("quic" if self.is_quic else "tcp") or {}
+        return found
+
+    def path(self, key: str) -> list[dict[str, Any]]:
+        """Directions of links that data (`data_path`) or ACKs (`ack_path`) of any of the flows cross."""
+        numbers = dict.fromkeys(number for flow in self.flows for number in flow.get(key) or ())
+        return [self.summary["links"][number] for number in numbers]
+
+    @property
+    def life(self) -> tuple[float, float]:
+        """From when to when the flows were active and measured, in s: a flow's window of observation."""
+        end = float(self.summary["duration_s"])
+        begins, ends = [], []
+        for flow in self.flows:
+            start = float(flow.get("start_s") or 0.0)
+            took = flow["metrics"].get("completion_time_s")
+            begins.append(start)
+            ends.append(end if took is None else min(end, start + float(took)))
+        return max(float(self.summary["warmup_s"]), min(begins, default=0.0)), max(ends, default=end)
+
+    def use(self, link: Mapping[str, Any]) -> float:
+        """How far a direction of a link was in use while the flows were active, if nothing else used it; at most 1."""
+        begin, end = self.life
+        used = metric(link, "utilisation") * float(self.summary["measured_s"])
+        return min(1.0, used / (end - begin)) if end > begin else 0.0
+
+    def share(self, *names: str) -> float:
+        """The mean share of the flows' time in which a sender had these limits."""
+        shares = [sum(float((flow.get("limited") or {}).get(name) or 0.0) for name in names) for flow in self.flows]
+        return math.fsum(shares) / len(shares) if shares else 0.0
+
+    def total(self, metric: str) -> float:
+        """The sum of a metric over the flows."""
+        return math.fsum(float(flow["metrics"].get(metric) or 0.0) for flow in self.flows)
+
+    def changes(self, direction: str) -> list[Mapping[str, Any]]:
+        """Scripted changes of one direction of a link while the flows were active, in order."""
+        return [one for one in self._script(direction) if self.life[0] < seconds(one["at"]) < self.life[1]]
+
+    def changed_before(self, direction: str, key: str) -> Mapping[str, Any] | None:
+        """The last change of a rate or a delay before the flows were active and measured: what held when that time began."""
+        return next(
+            (one for one in self._script(direction)[::-1] if key in one and seconds(one["at"]) <= self.life[0]), None
+        )
+
+    def _script(self, direction: str) -> list[Mapping[str, Any]]:
+        return sorted(setting(self.content, direction, "changes") or (), key=lambda one: seconds(one["at"]))
+
+    def rate(self, link: Mapping[str, Any]) -> float:
+        """The highest rate that a direction of a link had while the flows were active, in bit/s."""
+        before = self.changed_before(str(link["name"]), "rate")
+        first = (rate_of(before["rate"]) if before else None) or float(link.get("rate_bps") or 0.0)
+        return max([first, *(rate_of(one.get("rate")) or 0.0 for one in self.changes(str(link["name"])))])
+
+    def delay(self, link: Mapping[str, Any], choose: Callable[[list[float]], float] = max) -> float:
+        """The largest delay that a direction of a link had meanwhile, in s; the smallest with `choose=min`."""
+        before = self.changed_before(str(link["name"]), "delay")
+        first = seconds(before["delay"]) if before else float(link["delay_s"])
+        return choose([first, *(seconds(one["delay"]) for one in self.changes(str(link["name"])) if "delay" in one)])
+
+    @property
+    def rtt(self) -> float:
+        """The longest round trip of the empty path while the flows were active, in s."""
+        base = max((float(flow.get("base_rtt_s") or 0.0) for flow in self.flows), default=0.0)
+        links = [*self.path("data_path"), *self.path("ack_path")]
+        return base + math.fsum(self.delay(link) - float(link["delay_s"]) for link in links)
+
+    @property
+    def mss(self) -> int:
+        """The smallest payload of a full segment, in bytes."""
+        return min((int(flow.get("mss_bytes") or 1460) for flow in self.flows), default=1460)
+
+    @property
+    def slowest(self) -> dict[str, Any] | None:
+        """The direction of a link with the least rate for each flow that was active there, on the way of the data."""
+        return min(self.path("data_path"), key=lambda link: self.rate(link) / _sharing(link), default=None)
+
+    @property
+    def own_rate(self) -> float:
+        """The rate of the flows' own links, in bit/s; infinite without any."""
+        rates = [float(flow["access_rate_bps"]) for flow in self.flows if flow.get("access_rate_bps")]
+        return min(rates, default=math.inf)
+
+    @property
+    def fair_share(self) -> float:
+        """The payload of an equal share of the slowest link, in bit/s."""
+        link = self.slowest
+        rate = self.rate(link) / _sharing(link) if link else math.inf
+        return min(rate, self.own_rate) * self.mss / (self.mss + HEADERS)
+
+    @property
+    def window(self) -> int:
+        """Bytes that fill an equal share of the path."""
+        return max(2 * self.mss, math.ceil(self.fair_share * self.rtt / 8)) if math.isfinite(self.fair_share) else 10**9
+
+    @property
+    def pipe_packets(self) -> int:
+        """Packets that fill the path: its slowest link's rate times the longest round trip of the empty path."""
+        link = self.slowest
+        return max(2, math.ceil(self.rate(link) * self.rtt / 8 / (self.mss + HEADERS))) if link else 2
+
+
+def _sharing(link: Mapping[str, Any]) -> float:
+    return max(1.0, float(link.get("active_flows") or 1.0))
+
+
+def metric(item: Mapping[str, Any], key: str) -> float:
+    """A metric; 0 where it is not defined."""
+    return float((item.get("metrics") or {}).get(key) or 0.0)
+
+
+def crosses(one: Sequence[Mapping[str, Any]], other: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether two sets of flows have a direction of a link in common."""
+    mine = {number for flow in one for key in ("data_path", "ack_path") for number in flow.get(key) or ()}
+    return any(mine & {*(flow.get("data_path") or ()), *(flow.get("ack_path") or ())} for flow in other)

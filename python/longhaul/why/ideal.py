@@ -1,0 +1,74 @@
+"""The closed form of what a path allows a group of flows: its fair share of the slowest link, from the first packet on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ..experience import LARGER, Experience
+from ..units import read_quantity
+from .case import Case, rate_of
+
+#: What is this close to its ideal has reached it.
+REACHED = 0.94
+
+
+@dataclass(frozen=True)
+class Ideal:
+    """The best value of a group's first metric that its path allows."""
+
+    value: float
+    larger: bool
+    #: What sets it.
+    text: str
+
+    def gap(self, value: float) -> float:
+        """The logarithm of the factor that is missing; below 0 beyond the ideal."""
+        ratio = self.value / value if self.larger else value / self.value
+        return math.log(ratio) if ratio > 0 else math.inf
+
+    def reached(self, value: float) -> bool:
+        """Whether nothing is missing that is worth a word.
+
+        >>> Ideal(100.0, True, "").reached(96.0), Ideal(10.0, False, "").reached(12.0)
+        (True, False)
+        """
+        return self.gap(value) <= -math.log(REACHED)
+
+
+def ideal_of(case: Case, qoe: Experience) -> Ideal | None:
+    """The ideal of a group; `None` where no closed form is known (pages, calls)."""
+    share, larger = case.fair_share, qoe.kind in LARGER
+    app = case.section.get("app") or {}
+    if qoe.kind == "videos":
+        return Ideal(5.0, True, "a film without stalls")
+    if qoe.kind in ("calls", "pages") or not math.isfinite(share):
+        return None
+    if qoe.kind == "streams":
+        own = rate_of(app.get("rate")) if app.get("kind") == "cbr" else None
+        if own is not None and own < share:
+            return Ideal(own, larger, "what its application writes")
+        streams = int(case.section.get("streams") or 1)
+        return Ideal(
+            share * streams,
+            larger,
+            "an equal share of the slowest link" if _is_shared(case) else "the slowest link's rate, without headers",
+        )
+    if qoe.kind == "transfers":
+        size = read_quantity(app.get("size"))
+        if not size or size[1] != "bytes":
+            return None
+        streams = int(case.section.get("streams") or 1)
+        return Ideal(
+            1.5 * case.rtt + size[0] * 8 / (share * streams),
+            larger,
+            "handshake, half a round trip, and its bytes at its share of the slowest link",
+        )
+    response = read_quantity(app.get("response"))
+    size_s = response[0] * 8 / share if response and response[1] == "bytes" else 0.0
+    return Ideal(case.rtt + size_s, larger, "a round trip of the empty path and the answer's bytes at the link's rate")
+
+
+def _is_shared(case: Case) -> bool:
+    link = case.slowest
+    return bool(link and float(link.get("active_flows") or 1.0) >= 1.5)

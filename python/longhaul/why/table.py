@@ -1,0 +1,843 @@
+"""The one table of interventions: what can be taken away from a scenario, how, when that can matter, and how people call it.
+
+An explanation takes them away and runs again; advice tries the remedies that are for the same cause. `Intervention.cause` joins
+the two: a remedy (`longhaul.advice.remedies`) names the causes that it is for.
+
+Whether one applies is never a guess: it is left out only where it cannot have had an effect, since what it takes away was not met
+in the run (no packet was dropped, no outage fell into the flows' time).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ..applications import ASKING
+from ..units import counted, quantity, read_quantity
+from .case import (
+    HEADERS,
+    Case,
+    clear,
+    clear_both,
+    crosses,
+    link_name,
+    metric,
+    put,
+    rate_of,
+    seconds,
+    section_of,
+    setting,
+)
+
+#: What can be had by a setting or by other behaviour; then congestion control itself; then the path, which is what it is.
+ORDINARY, CONTROL, PATH = range(3)
+#: Shares of time below this are nothing that could be taken away.
+_SOME = 0.005
+#: The largest window of TCP: 65,535 bytes, shifted by 14 (RFC 7323 section 2.3).
+LARGEST_WINDOW = 65_535 * 2**14
+#: The largest window without window scaling (RFC 9293 section 3.1).
+_LARGEST_UNSCALED = 65_535
+#: How much faster a link is made that ACKs or other data share.
+_FASTER = 100
+#: How much faster the path's own link is made: enough to see that it is the limit.
+_TWICE = 2
+#: Probes of a path's shortest round trip take nothing if they come this many round trips apart.
+_APART = 20
+#: So many packets lost at a reduction are a burst.
+_BURST = 10
+#: A link that is in use less is not the path's limit.
+_USED = 0.1
+#: With fewer packets than these in a round trip a loss is repaired by a timeout, not by duplicate ACKs (RFC 5681).
+_FEW = 4
+
+
+@dataclass(frozen=True)
+class Intervention:
+    """One thing that can be taken away."""
+
+    #: What it is in the scenario, so that the same change for two groups is run once.
+    key: str
+    #: The finding that remedies name.
+    cause: str
+    #: What is taken away, in words that follow "limited by".
+    clause: str
+    #: Takes it away from a resolved scenario.
+    apply: Callable[[dict[str, Any]], None]
+    stage: int = ORDINARY
+    #: Gains beyond the group's fair share of the path do not count: what others give up was theirs.
+    to_share: bool = False
+
+
+def interventions(case: Case) -> list[Intervention]:
+    """Those that can have an effect on a group; of equal effects the first is named."""
+    makers = (
+        _timers, _windows, _own_pace, _returns, _proxies, _wire, _own_losses, _overshoot, _queues, _script, _others, _small,
+        _starts, _repairs, _crowd, _control,
+    )  # fmt: skip
+    return [one for maker in (*makers, _path) for one in maker(case)]
+
+
+def _set(case: Case, values: dict[str, Any], *without: str) -> Callable[[dict[str, Any]], None]:
+    """Changes settings of the connections of a group."""
+    group, table = case.group, "quic" if case.is_quic else "tcp"
+
+    def apply(content: dict[str, Any]) -> None:
+        settings = section_of(content, group).setdefault(table, {})
+        for key, value in values.items():
+            if isinstance(value, dict) and "kind" not in value:
+                settings[key] = {**(settings.get(key) or {}), **value}
+            else:
+                settings[key] = value
+        for key in without:
+            settings.pop(key, None)
+
+    return apply
+
+
+def _finite(value: object) -> float | None:
+    """A limit in bytes; `None` if there is none."""
+    read = read_quantity(value)
+    return read[0] if read and read[1] == "bytes" else read[0] * 1460 if read and read[1] == "packets" else None
+
+
+def _timers(case: Case) -> Iterator[Intervention]:
+    """Timers that are shorter than the path, or that wait too long."""
+    name, settings, rtt = case.group, case.transport, case.rtt
+    if case.is_quic:
+        first = seconds(settings.get("initial_rtt"))
+        if 3 * first < 2 * rtt:
+            yield Intervention(
+                f"initial_rtt {name}", "handshake", f"QUIC's first timeout of {quantity(3 * first, 's')}, less than twice the round trip of {quantity(rtt, 's')}",
+                _set(case, {"initial_rtt": f"{math.ceil(1000 * rtt)} ms"}),
+            )  # fmt: skip
+        idle = seconds(settings.get("idle_timeout"))
+        ended = any(flow.get("state") == "Closed" and not metric(flow, "completion_time_s") for flow in case.flows)
+        if ended and not settings.get("unordered"):
+            yield Intervention(
+                f"unordered {name}", "gaps in a stream", "QUIC's end of the connection when a stream has too many gaps (unordered = false)",
+                _set(case, {"unordered": True}),
+            )  # fmt: skip
+        if ended and idle:
+            yield Intervention(
+                f"idle_timeout {name}", "timeouts", f"QUIC's idle timeout of {quantity(idle, 's')}", _set(case, {"idle_timeout": "off"})
+            )  # fmt: skip
+        yield from _probes(case)
+        return
+    rto = settings.get("rto") or {}
+    first = seconds(rto.get("initial"))
+    if first < 1.5 * rtt and not settings.get("established"):
+        enough = math.ceil(4 * rtt)
+        yield Intervention(
+            f"rto.initial {name}", "handshake", f"a first retransmission timeout of {quantity(first, 's')} (rto.initial), shorter than the round trip of {quantity(rtt, 's')}"
+            if first < rtt else f"a first retransmission timeout of {quantity(first, 's')} (rto.initial) at a round trip of {quantity(rtt, 's')}",
+            _set(case, {"rto": {"initial": f"{enough} s", "max": f"{max(enough, math.ceil(seconds(rto.get('max'))))} s"}}),
+        )  # fmt: skip
+    yield from _probes(case)
+
+
+def _probes(case: Case) -> Iterator[Intervention]:
+    """BBR looks for the shortest round trip at times that a long path has no time for."""
+    control = case.transport.get("congestion") or {}
+    interval = control.get("probe_rtt_interval")
+    if interval is None or seconds(interval) > _APART * case.rtt:
+        return
+    # A round trip's samples have to last for longer than it takes to have one.
+    longer = {"min_rtt_window": f"{math.ceil(2 * _APART * case.rtt)} s"} if "min_rtt_window" in control else {}
+    yield Intervention(
+        f"probe_rtt {case.group}", "probes of the round trip",
+        f"BBR's probes of the shortest round trip, each {quantity(seconds(interval), 's')} at a round trip of {quantity(case.rtt, 's')} (probe_rtt_interval)",
+        _set(case, {"congestion": {**control, "probe_rtt_interval": f"{math.ceil(_APART * case.rtt)} s", **longer}}),
+    )  # fmt: skip
+
+
+def _repairs(case: Case) -> Iterator[Intervention]:
+    """How long a sender takes to repair what was lost."""
+    if case.is_quic:
+        return
+    name, settings = case.group, case.transport
+    rto = settings.get("rto") or {}
+    if case.total("timeouts") and seconds(rto.get("min")) > 0.2:
+        yield Intervention(
+            f"rto.min {name}", "timeouts", f"a least retransmission timeout of {quantity(seconds(rto['min']), 's')} (rto.min)",
+            _set(case, {"rto": {"min": "200 ms"}}),
+        )  # fmt: skip
+    if case.total("timeouts") and settings.get("variant") not in ("rack", "linux"):
+        yield Intervention(
+            f"recovery {name}", "timeouts", f"loss recovery of the variant {settings.get('variant')}, which waits for its timer",
+            _set(case, {"variant": "rack", "tail_loss_probe": True}),
+        )  # fmt: skip
+
+
+def _windows(case: Case) -> Iterator[Intervention]:
+    """What the hosts have room for."""
+    name, settings = case.group, case.transport
+    if case.is_quic:
+        for key, words in (
+            ("stream_window", "the window of its stream"),
+            ("connection_window", "the window of all its streams"),
+        ):
+            if (size := _finite(settings.get(key))) is not None:
+                yield Intervention(
+                    f"{key} {name}", "receiver's window", f"QUIC's flow control, {words} ({key} = {quantity(size, 'B')})", _set(case, {key: "unlimited"})
+                )  # fmt: skip
+        if (size := _finite(settings.get("send_buffer"))) is not None:
+            yield Intervention(
+                f"send_buffer {name}", "send buffer", f"QUIC's send buffer of {quantity(size, 'B')}", _set(case, {"send_buffer": "unlimited"})
+            )  # fmt: skip
+        return
+    if reading := rate_of(settings.get("reading_rate")):
+        yield Intervention(
+            f"reading {name}", "slow reader", f"its receiving application, which reads {quantity(reading, 'bit/s')}", _set(case, {}, "reading_rate")
+        )  # fmt: skip
+        # A larger buffer would take more data, but none of it would be read earlier.
+        return
+    size, tuned = _finite(settings.get("receive_buffer")), settings.get("receive_autotuning")
+    if not settings.get("window_scaling", True):
+        wide = _set(case, {"window_scaling": True})
+        yield Intervention(
+            f"window_scaling {name}",
+            "no window scaling",
+            "the receiver's window without window scaling, 65,535 bytes (RFC 7323)",
+            wide,
+        )
+    if tuned:
+        most = _finite(tuned.get("max")) or 0.0
+        yield Intervention(
+            f"receive {name}", "receiver's window", f"the receiver's window, autotuned up to a buffer of {quantity(most, 'B')}",
+            _set(case, {"receive_autotuning": {"max": "1 GB"}}),
+        )  # fmt: skip
+    elif size is not None:
+        yield Intervention(
+            f"receive {name}", "receiver's window", f"the receiver's window of {quantity(size, 'B')}", _set(case, {"receive_buffer": "unlimited"})
+        )  # fmt: skip
+    if (size := _finite(settings.get("send_buffer"))) is not None:
+        yield Intervention(
+            f"send_buffer {name}", "send buffer", f"its own send buffer of {quantity(size, 'B')}", _set(case, {"send_buffer": "unlimited"})
+        )  # fmt: skip
+    if case.window > LARGEST_WINDOW:
+        streams = math.ceil(case.window / LARGEST_WINDOW)
+        yield Intervention(
+            f"largest window {name}", "largest window", f"TCP's largest window of {quantity(LARGEST_WINDOW, 'B')} (65,535 × 2^14 bytes, RFC 7323)",
+            _in_section(name, "streams", streams),
+        )  # fmt: skip
+
+
+def _in_section(group: str, key: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    def apply(content: dict[str, Any]) -> None:
+        section_of(content, group)[key] = value
+
+    return apply
+
+
+def _own_pace(case: Case) -> Iterator[Intervention]:
+    """Windows and rates that a sender gives itself, whatever the path could carry."""
+    name, settings = case.group, case.transport
+    control = settings.get("congestion") or {}
+    kind = str(control.get("kind"))
+    if kind == "fixed":
+        yield Intervention(
+            f"fixed {name}", "fixed window", f"its fixed window of {control.get('window')}", _set(case, {"congestion": {"kind": "cubic"}})
+        )  # fmt: skip
+    if kind.startswith("sttp") and control.get("peer_window"):
+        size = float(control["peer_window"]) * case.mss
+        yield Intervention(
+            f"peer_window {name}", "fixed window", f"STTP's peer_window of {quantity(size, 'B')}", _set(case, {"congestion": {**control, "peer_window": 0}})
+        )  # fmt: skip
+    if most := rate_of(settings.get("max_pacing_rate")):
+        yield Intervention(
+            f"pacing {name}", "pacing rate", f"its own largest rate of {quantity(most, 'bit/s')} (max_pacing_rate)", _set(case, {}, "max_pacing_rate")
+        )  # fmt: skip
+    if not case.is_quic and case.mss < 1200:
+        yield Intervention(
+            f"mss {name}", "small segments", f"segments of {case.mss} bytes", _set(case, {"mss": "1460 B"})
+        )
+
+
+def _overshoot(case: Case) -> Iterator[Intervention]:
+    """Slow start that goes on until a queue is full, and has lost a window's worth then."""
+    name = case.group
+    packets = f"{max(10, math.ceil(case.window / case.mss))} packets"
+    dropped = sum(metric(link, "drops_queue") for link in case.path("data_path"))
+    if dropped and _first_reduction(case) is not None:
+        at_once = case.total("lost_packets") / max(1.0, case.total("congestion_events"))
+        words = (
+            f": {round(at_once):,} packets were lost at each reduction of the window"
+            if at_once >= _BURST
+            else " the path"
+        )
+        yield Intervention(
+            f"overshoot {name}", "overshoot", f"its slow start, which overshot{words}",
+            _set(case, {"initial_ssthresh": packets}),
+        )  # fmt: skip
+
+
+def _starts(case: Case) -> Iterator[Intervention]:
+    """What a connection does before it has found the path's rate, at its begin and after pauses."""
+    name, settings, section = case.group, case.transport, case.section
+    kind = (section.get("app") or {}).get("kind")
+    packets = f"{max(10, math.ceil(case.window / case.mss))} packets"
+    rtt = f"a round trip of {quantity(case.rtt, 's')}"
+    table = settings.get("slow_start") or {}
+    in_start = case.share("slow_start") >= _SOME
+    anew = kind == "web" and not section["app"].get("persistent", False)
+    pausing = kind in (*ASKING, "on_off", "keystrokes", "cbr", "messages", "video") and not anew
+    if pausing and settings.get("restart_after_idle"):
+        yield Intervention(
+            f"idle {name}", "pauses", f"a window that begins anew after each pause, with {settings.get('initial_window')} (restart_after_idle)",
+            _set(case, {"restart_after_idle": False}),
+        )  # fmt: skip
+    if in_start or kind == "web":
+        limited = table.get("kind") == "limited"
+        words = (
+            f"limited slow start (RFC 3742), which does not double above {table.get('max_ssthresh')}"
+            if limited
+            else "slow start, which doubles its window once in"
+        )
+        window = settings.get("initial_window")
+        yield Intervention(
+            f"slow start {name}", "slow start", words if limited else f"{words} {rtt} (initial window {window})",
+            _set(case, {"initial_window": packets, "initial_ssthresh": packets, **_paced(case)}),
+        )  # fmt: skip
+    if case.share("handshake") >= _SOME or kind == "web":
+        if case.is_quic:
+            if settings.get("handshake") != "early_data":
+                yield Intervention(
+                    f"handshake {name}", "slow start", f"the handshake, {rtt}", _set(case, {"handshake": "early_data"})
+                )
+        elif not settings.get("established"):
+            yield Intervention(
+                f"handshake {name}", "slow start", f"the handshake, {rtt}", _set(case, {"established": True})
+            )
+    if anew:
+
+        def share(content: dict[str, Any]) -> None:
+            shared = section_of(content, name)
+            shared["app"]["persistent"] = True
+            shared["quic" if "quic" in shared and case.is_quic else "tcp"]["restart_after_idle"] = False
+
+        yield Intervention(
+            f"persistent {name}",
+            "a connection for each object",
+            "a connection for each object, with a handshake and a window that begins anew",
+            share,
+        )
+
+
+def _paced(case: Case) -> dict[str, Any]:
+    """Pacing for a first flight that the queue of the slowest link has no room for; else it would be a change of its own."""
+    link = case.slowest
+    if case.is_quic or link is None:
+        return {}
+    queue = setting(case.content, str(link["name"]), "queue") or {}
+    read = read_quantity(queue.get("limit"))
+    room = read[0] * (1 if read[1] == "bytes" else case.mss) if read and queue.get("kind") == "droptail" else 0.0
+    return {} if room > case.window else {"pacing": {"kind": "window"}}
+
+
+def _first_reduction(case: Case) -> float | None:
+    """When the first of the flows reduced its window, in s; `None` if none did."""
+    times = [flow["metrics"].get("first_congestion_event_s") for flow in case.flows]
+    return min((float(time) for time in times if time is not None), default=None)
+
+
+def _small(case: Case) -> Iterator[Intervention]:
+    """Waiting at the hosts: small segments for ACKs, ACKs for segments."""
+    name, settings, app = case.group, case.transport, case.section.get("app") or {}
+    if settings.get("nagle") and app.get("kind") in (
+        "keystrokes",
+        "cbr",
+        "messages",
+        "request",
+        "on_off",
+        "web",
+        "video",
+        "trace",
+    ):
+        yield Intervention(
+            f"nagle {name}",
+            "small messages",
+            "Nagle's algorithm, which holds a small segment until those before are acknowledged (nagle)",
+            _set(case, {"nagle": False}),
+        )
+    if not case.is_quic and settings.get("delayed_ack") not in (None, "off"):
+        yield Intervention(
+            f"delayed_ack {name}",
+            "delayed ACKs",
+            f"ACKs that are delayed by up to {settings['delayed_ack']}",
+            _set(case, {"delayed_ack": "off"}),
+        )
+
+
+def _waits(case: Case, link: dict[str, Any]) -> bool:
+    return metric(link, "queue_delay_p95_s") > 0.05 * case.rtt or metric(link, "drops_queue") > 0
+
+
+def _returns(case: Case) -> Iterator[Intervention]:
+    """Links in the direction of the ACKs."""
+    data = {link["name"] for link in case.path("data_path")}
+    for link in case.path("ack_path"):
+        name = str(link["name"])
+        if name in data:
+            continue
+        where, rate = link_name(link), case.rate(link)
+        if _waits(case, link):
+            wait = quantity(metric(link, "queue_delay_p95_s"), "s")
+            yield Intervention(
+                f"return {name}", "full return link",
+                f"the return link {where} of {quantity(rate, 'bit/s')}, where {_what_waits(case, link)} and 5 % of the packets wait {wait} or longer",
+                _times(name, _FASTER),
+            )  # fmt: skip
+        if demand := setting(case.content, name, "demand"):
+            yield Intervention(
+                f"demand {name}", "grants", f"capacity on request at {where}, {demand.get('delay')} after each request", partial(clear, direction=name, key="demand")
+            )  # fmt: skip
+
+
+def _what_waits(case: Case, link: dict[str, Any]) -> str:
+    """Whether data of other flows use a return link too."""
+    number = case.summary["links"].index(link)
+    data = any(number in (flow.get("data_path") or ()) for flow in case.summary["flows"])
+    return "ACKs wait behind other data" if data else "ACKs fill the queue"
+
+
+def _times(direction: str, factor: float) -> Callable[[dict[str, Any]], None]:
+    """Makes a direction of a link faster, its later rates too."""
+
+    def apply(content: dict[str, Any]) -> None:
+        def faster(value: object) -> str:
+            return f"{min(1e15, factor * (rate_of(value) or 0.0)):.0f} bit/s"
+
+        rate, changes = setting(content, direction, "rate"), setting(content, direction, "changes")
+        put(content, direction, "rate", faster(rate))
+        if changes:
+            put(
+                content,
+                direction,
+                "changes",
+                [{**one, **({"rate": faster(one["rate"])} if "rate" in one else {})} for one in changes],
+            )
+
+    return apply
+
+
+def _proxies(case: Case) -> Iterator[Intervention]:
+    """Middleboxes on the way, and what each has room for."""
+    nodes = {
+        node for key in ("data_path", "ack_path") for link in case.path(key) for node in (link["from"], link["to"])
+    }
+    for number, box in enumerate(case.content.get("middlebox", ())):
+        if box is None or box.get("at") not in nodes or case.group not in box.get("flows", [case.group]):
+            continue
+        name, kind = str(box.get("name") or box["kind"]), str(box["kind"])
+        if kind == "throttle":
+            words, cause = f"the throttle {name} at {box['at']}, which lets {box['rate']} pass", "policed rate"
+        elif kind == "mss_clamp":
+            words, cause = f"the MSS of {box.get('mss')} that {name} sets at {box['at']}", "small segments"
+        else:
+            words, cause = f"the proxy {name} ({kind.replace('_', ' ')}) at {box['at']}", "proxy"
+        yield from _rooms(box, name, number)
+        yield Intervention(f"middlebox {number}", cause, words, _without_box(number))
+
+
+def _without_box(number: int) -> Callable[[dict[str, Any]], None]:
+    """Takes a middlebox away; the others keep their numbers until the scenario is run."""
+
+    def apply(content: dict[str, Any]) -> None:
+        content["middlebox"][number] = None
+
+    return apply
+
+
+def _rooms(box: dict[str, Any], name: str, number: int) -> Iterator[Intervention]:
+    """Buffers of a proxy, the credit of a hop, and the rate that was configured for it."""
+
+    def changed(values: dict[str, Any], table: str = "", *without: str) -> Callable[[dict[str, Any]], None]:
+        def apply(content: dict[str, Any]) -> None:
+            target = content["middlebox"][number]
+            target = target.setdefault(table, {}) if table else target
+            target.update(values)
+            for key in without:
+                target.pop(key, None)
+
+        return apply
+
+    long = box.get("long") or {}
+    if (size := _finite(long.get("receive_buffer"))) is not None:
+        yield Intervention(
+            f"long.receive_buffer {number}",
+            "proxy's buffer",
+            f"the receive buffer of {quantity(size, 'B')} on the long hop of {name}",
+            changed({"receive_buffer": "unlimited"}, "long"),
+        )
+    if long.get("credit") or long.get("memory"):
+        words = f"credit of {long['credit']}" if long.get("credit") else f"memory of {long['memory']}"
+        yield Intervention(
+            f"long.credit {number}",
+            "proxy's buffer",
+            f"the {words} on the hop of {name}",
+            changed({"credit": "256 MB", "memory": "4 GB"}, "long"),
+        )
+    if long.get("forward_rate") or long.get("reverse_rate"):
+        rates = " and ".join(f"{long[key]} ({key})" for key in ("forward_rate", "reverse_rate") if long.get(key))
+        yield Intervention(
+            f"long.rate {number}",
+            "proxy's rate",
+            f"the rate at which the hop of {name} is configured to begin, {rates}",
+            changed({}, "long", "forward_rate", "reverse_rate"),
+        )
+    if (size := _finite(box.get("buffer"))) is not None and box["kind"] in ("split", "paced"):
+        yield Intervention(
+            f"buffer {number}",
+            "proxy's buffer",
+            f"the buffer of {quantity(size, 'B')} of the proxy {name}",
+            changed({"buffer": "1 GB"}),
+        )
+    if box["kind"] == "split":
+        for leg in ("long", "far", "near"):
+            table = box.get(leg) or ({} if leg != "long" or not box.get("peer") else {"congestion": "cubic"})
+            control = table.get("congestion") or (table.get("tcp") or {}).get("congestion")
+            kind = str(control["kind"]) if isinstance(control, dict) else control
+            if table.get("transport") == "hop" or not kind or kind.startswith("bbr"):
+                continue
+            yield Intervention(
+                f"{leg}.congestion {number}",
+                "proxy's congestion control",
+                f"the congestion control ({kind}) of {name} on its {leg} side",
+                changed({"congestion": "bbr"}, leg),
+                CONTROL,
+            )
+
+
+def _wire(case: Case) -> Iterator[Intervention]:
+    """What links do to packets without congestion."""
+    acks = {link["name"] for link in case.path("ack_path")}
+    for link in {one["name"]: one for key in ("data_path", "ack_path") for one in case.path(key)}.values():
+        name, where = str(link["name"]), link_name(link)
+        sent = metric(link, "transmitted_packets") or metric(link, "arrivals") or 1.0
+        lost = (metric(link, "drops_loss") + metric(link, "corrupted_packets")) / sent
+
+        def without(content: dict[str, Any], name: str = name) -> None:
+            clear(content, name, "loss")
+            clear(content, name, "corruption")
+
+        if lost and any(setting(case.content, name, key) for key in ("loss", "corruption")):
+            of = "ACKs" if name in acks else "packets"
+            cause = "loss of ACKs" if name in acks else "loss on the link"
+            yield Intervention(
+                f"loss {name}", cause, f"random loss on {where}, {quantity(lost, 'share')} of the {of}", without
+            )
+        for key, cause, words in (
+            ("reordering", "reordering", "reordering"),
+            ("jitter", "jitter", "jitter"),
+            ("duplication", "reordering", "duplication"),
+        ):
+            if setting(case.content, name, key):
+                yield Intervention(
+                    f"{key} {name}",
+                    cause,
+                    f"{words} on {where}",
+                    partial(clear, direction=name, key=key),
+                )
+
+
+def _queues(case: Case) -> Iterator[Intervention]:
+    """Queues that drop or mark, and queues in which packets wait."""
+    kinds = (case.section.get("app") or {}).get("kind")
+    answers = kinds in (*ASKING, "keystrokes", "cbr", "video", "messages")
+    seen: set[str] = set()
+    for link in (*case.path("data_path"), *case.path("ack_path")):
+        name, where = str(link["name"]), link_name(link)
+        queue = setting(case.content, name, "queue") or {}
+        kind = str(queue.get("kind") or "droptail")
+        if name in seen:
+            continue
+        seen.add(name)
+        if metric(link, "drops_queue") or metric(link, "marks"):
+            limit = queue.get("limit", "1000 packets")
+            if kind in ("droptail", "head_drop"):
+                words = f"the queue at {where}, which has room for {limit} and dropped {quantity(metric(link, 'drops_queue'), 'packets')}"
+            else:
+                target = f" with a target of {queue['target']}" if queue.get("target") else ""
+                did = " and ".join(
+                    f"{verb} {quantity(metric(link, key), 'packets')}"
+                    for verb, key in (("dropped", "drops_queue"), ("marked", "marks"))
+                    if metric(link, key)
+                )
+                words = f"the queue at {where}, {kind}{target}, which {did}"
+            read = read_quantity(limit)
+            now = (read[0] / (case.mss + HEADERS) if read[1] == "bytes" else read[0]) if read else 1000.0
+            rate = case.rate(link)
+            # Two bandwidth-delay products hold what a window is above the path's before it is reduced, and half of it after.
+            room = max(2 * now, 2 * rate * case.rtt / 8 / (case.mss + HEADERS))
+            put_queue = {"kind": "droptail", "limit": f"{math.ceil(room)} packets"}
+            yield Intervention(
+                f"queue {name}",
+                "short queue",
+                words,
+                partial(put, direction=name, key="queue", value=put_queue),
+            )
+        wait = metric(link, "queue_delay_p95_s")
+        if answers and wait > 0.002 and kind not in ("fq_codel",):
+            longest = max(0.1, case.rtt)
+            fair = {
+                "kind": "fq_codel",
+                "limit": "10000 packets",
+                "interval": f"{math.ceil(1000 * longest)} ms",
+                "target": f"{max(5, math.ceil(50 * longest))} ms",
+            }
+
+            def both(content: dict[str, Any], name: str = name, fair: dict[str, Any] = fair) -> None:
+                for side in ("forward", "reverse"):
+                    put(content, f"{name.rsplit('.', 1)[0]}.{side}", "queue", fair)
+
+            yield Intervention(
+                f"waiting {name.rsplit('.', 1)[0]}",
+                "standing queue",
+                f"queueing at {where}, where 5 % of the packets wait {quantity(wait, 's')} or longer",
+                both,
+            )
+
+
+def _script(case: Case) -> Iterator[Intervention]:
+    """What happens to links at given times, if it did while the flows were active."""
+    begin, end = case.life
+    names = dict.fromkeys(
+        str(link["name"]).rsplit(".", 1)[0] for key in ("data_path", "ack_path") for link in case.path(key)
+    )
+    for name in names:
+        sides = [
+            link
+            for link in (*case.path("data_path"), *case.path("ack_path"))
+            if str(link["name"]).rsplit(".", 1)[0] == name
+        ]
+        where = link_name(sides[0])
+        outages = [
+            (
+                max(begin, seconds(one["start"])),
+                min(end, seconds(one["start"]) + seconds(one["duration"])),
+                one.get("mode", "drop"),
+            )
+            for one in setting(case.content, str(sides[0]["name"]), "outages")
+            or setting(case.content, str(sides[-1]["name"]), "outages")
+            or ()
+        ]
+        outages = [one for one in outages if one[1] > one[0]]
+        if outages:
+            total = math.fsum(last - first for first, last, _ in outages)
+            kept = (
+                ", which kept the packets"
+                if {mode for _, _, mode in outages} == {"hold"}
+                else ", in which what was sent was lost"
+            )
+            words = f"{counted(len(outages), 'outage')} of {where}, {quantity(total, 's')} in all ({quantity(total / (end - begin), 'share', 2)} of its time){kept}"
+            yield Intervention(f"outages {name}", "outage", words, partial(clear_both, link=name, key="outages"))
+        if any(case.changes(str(side["name"])) for side in sides):
+            yield Intervention(
+                f"changes {name}", "changing link", _changes_in_words(case, sides, where), _steady(case, sides, name)
+            )
+
+
+def _steady(case: Case, sides: list[dict[str, Any]], name: str) -> Callable[[dict[str, Any]], None]:
+    """A link that always has the best rate and delay that it had while the flows were active."""
+    best = [
+        (str(side["name"]), case.rate(side), case.delay(side, min)) for side in sides if case.changes(str(side["name"]))
+    ]
+
+    def apply(content: dict[str, Any]) -> None:
+        clear_both(content, name, "changes")
+        for side, rate, delay in best:
+            put(content, side, "rate", f"{rate:.0f} bit/s")
+            put(content, side, "delay", f"{round(1e9 * delay)} ns")
+
+    return apply
+
+
+def _changes_in_words(case: Case, sides: list[dict[str, Any]], where: str) -> str:
+    """What changed: times without any rate, else the lowest rate or the longest delay."""
+    begin, end = case.life
+    for side in sides:
+        rates = [one for one in case.changes(str(side["name"])) if "rate" in one]
+        for number, one in enumerate(rates):
+            if rate_of(one["rate"]) == 0.0:
+                until = seconds(rates[number + 1]["at"]) if number + 1 < len(rates) else end
+                first = max(begin, seconds(one["at"]))
+                return f"{where}, whose rate was 0 bit/s for {quantity(until - first, 's')}, from {quantity(first, 's')} to {quantity(until, 's')}"
+    many = max(len(case.changes(str(side["name"]))) for side in sides)
+    rates_of = [rate for side in sides for one in case.changes(str(side["name"])) if (rate := rate_of(one.get("rate")))]
+    delays = [seconds(one["delay"]) for side in sides for one in case.changes(str(side["name"])) if "delay" in one]
+    parts = [f"rate of {quantity(min(rates_of), 'bit/s')}"] if rates_of else []
+    parts += [f"delay of {quantity(max(delays), 's')}"] if delays else []
+    kinds = " and ".join((["rate"] if rates_of else []) + (["delay"] if delays else []))
+    return f"{where}, whose {kinds} changed {'once' if many == 1 else f'{many} times'} (to a {' and a '.join(parts)})"
+
+
+def _others(case: Case) -> Iterator[Intervention]:
+    """Each other group with a link in common."""
+    for group in dict.fromkeys(str(flow["group"]) for flow in case.summary["flows"]):
+        flows = [flow for flow in case.summary["flows"] if flow["group"] == group]
+        if group == case.group or not crosses(case.flows, flows):
+            continue
+        mine = [*case.path("data_path"), *case.path("ack_path")]
+        theirs = {number for flow in flows for key in ("data_path", "ack_path") for number in flow.get(key) or ()}
+        shared = [link for link in mine if case.summary["links"].index(link) in theirs]
+        where = link_name(max(shared, key=lambda link: metric(link, "utilisation")))
+
+        def without(content: dict[str, Any], group: str = group) -> None:
+            content["flow"] = [one for one in content["flow"] if one["name"] != group]
+            for box in content.get("middlebox", ()):
+                if box and box.get("flows"):
+                    box["flows"] = [one for one in box["flows"] if one != group]
+
+        yield Intervention(
+            f"group {group}",
+            "unequal shares",
+            f"other flows: group {group} ({counted(len(flows), 'flow')}), which shares {where}",
+            without,
+            to_share=True,
+        )
+
+
+def _crowd(case: Case) -> Iterator[Intervention]:
+    """More flows than the path has packets for."""
+    name, count = case.group, int(case.section.get("count") or 1)
+    share = case.window / case.mss if math.isfinite(case.fair_share) else math.inf
+    packets = case.fair_share * case.rtt / 8 / case.mss
+    if count > 1 and share < _FEW:
+        fewer = max(1, int(case.pipe_packets / (2 * _FEW)))
+        yield Intervention(
+            f"count {name}", "too many flows",
+            f"its number of flows: for {count:,} the link is overloaded, with {packets:.2g} packets of each in a round trip of {quantity(case.rtt, 's')}",
+            _in_section(name, "count", min(count, fewer)), to_share=True,
+        )  # fmt: skip
+
+
+def _control(case: Case) -> Iterator[Intervention]:
+    """Congestion control itself: a sender that knows its share, and keeps to it whatever is lost."""
+    control = (case.transport.get("congestion") or {}).get("kind")
+    if control in (None, "fixed") or not math.isfinite(case.fair_share):
+        return
+    kinds = {"sttp": "tokens of STTP's bucket", "sttp_practical": "tokens of STTP's bucket"}
+    words = kinds.get(str(control), f"its congestion control ({control}) itself")
+    exact = {"congestion": {"kind": "fixed", "window": f"{math.ceil(1.05 * case.window)} B"}}
+    yield Intervention(
+        f"control {case.group}",
+        "congestion control",
+        words,
+        _set(case, exact if case.is_quic else {**exact, "pacing": {"kind": "window"}}),
+        CONTROL,
+    )
+
+
+def _path(case: Case) -> Iterator[Intervention]:
+    """The path itself, and what the application writes: what is left when nothing else was in the way."""
+    name = case.group
+    app = case.section.get("app") or {}
+    if app.get("kind") in ("cbr", "on_off", "messages", "video", "trace"):
+        rate = f", which writes {app['rate']}" if app.get("rate") else ""
+        yield Intervention(
+            f"app {name}", "application", f"its application{rate}", _in_section(name, "app", {"kind": "bulk"}), PATH
+        )
+    for link in case.path("data_path"):
+        if case.use(link) >= _USED and not setting(case.content, str(link["name"]), "demand"):
+            before = case.changed_before(str(link["name"]), "rate")
+            since = f", to which it changed at {before['at']}" if before else ""
+            yield Intervention(
+                f"rate {link['name']}",
+                "full link",
+                f"the rate of {link_name(link)}, {quantity(case.rate(link), 'bit/s')}{since}",
+                _times(str(link["name"]), _TWICE),
+                PATH,
+            )
+    if math.isfinite(case.own_rate):
+        yield Intervention(f"access {name}", "own link", _own_in_words(case), _own_links(case), PATH)
+    links = {link["name"]: link for key in ("data_path", "ack_path") for link in case.path(key)}
+
+    def shorter(content: dict[str, Any]) -> None:
+        for direction in links:
+            delay = seconds(setting(content, direction, "delay"))
+            put(content, direction, "delay", f"{round(5e8 * delay)} ns")
+            if changes := setting(content, direction, "changes"):
+                put(
+                    content,
+                    direction,
+                    "changes",
+                    [
+                        {**one, **({"delay": f"{round(5e8 * seconds(one['delay']))} ns"} if "delay" in one else {})}
+                        for one in changes
+                    ],
+                )
+
+    yield Intervention(
+        f"delay {' '.join(links)}",
+        "delay",
+        f"the path's delay, a round trip of {quantity(case.rtt, 's')}",
+        shorter,
+        PATH,
+    )
+
+
+def _own(case: Case) -> dict[str, Any]:
+    found: dict[str, Any] = case.section.get("access") or (case.content.get("dumbbell") or {}).get("access") or {}
+    return found
+
+
+def _own_in_words(case: Case) -> str:
+    own = _own(case)
+    rates = {
+        side: rate_of((own.get(key) or {}).get("rate") or own.get("rate")) or case.own_rate
+        for side, key in (("first", "from"), ("last", "to"))
+    }
+    side = min(rates, key=lambda one: rates[one])
+    return f"its own {side} link of {quantity(rates[side], 'bit/s')}"
+
+
+def _own_links(case: Case) -> Callable[[dict[str, Any]], None]:
+    """Links of the hosts that are twice as fast."""
+    own = _own(case)
+
+    def apply(content: dict[str, Any]) -> None:
+        def faster(table: dict[str, Any]) -> dict[str, Any]:
+            return {
+                **table,
+                **({"rate": f"{_TWICE * (rate_of(table['rate']) or 0.0):.0f} bit/s"} if "rate" in table else {}),
+            }
+
+        section_of(content, case.group)["access"] = {
+            key: faster(value) if isinstance(value, dict) and key in ("from", "to") else value
+            for key, value in faster(own).items()
+        }
+
+    return apply
+
+
+def _own_losses(case: Case) -> Iterator[Intervention]:
+    """Queues and loss of the hosts' own links, which are in no table of links: what is lost and no shared link lost may be lost there."""
+    own, lost = _own(case), case.total("lost_packets")
+    if not own or not lost:
+        return
+    changes: dict[str, tuple[str, str, dict[str, Any]]] = {
+        "queue": (
+            "own link",
+            "queue",
+            {"queue": {"kind": "droptail", "limit": f"{max(1000, 2 * case.pipe_packets)} packets"}},
+        )
+    }
+    for key in ("loss", "outages", "reordering", "jitter"):
+        if any(key in table for table in (own, own.get("from") or {}, own.get("to") or {})):
+            changes[key] = "own link", key, {}
+    for key, (cause, words, put_there) in changes.items():
+
+        def apply(content: dict[str, Any], key: str = key, put_there: dict[str, Any] = put_there) -> None:
+            def without(table: dict[str, Any]) -> dict[str, Any]:
+                return {name: value for name, value in table.items() if name != key}
+
+            changed = {
+                name: without(value) if isinstance(value, dict) and name in ("from", "to") else value
+                for name, value in without(own).items()
+            }
+            section_of(content, case.group)["access"] = {**changed, **put_there}
+
+        yield Intervention(f"own {key} {case.group}", cause, f"the {words} of {_own_in_words(case)}", apply)

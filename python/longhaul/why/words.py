@@ -1,0 +1,135 @@
+"""A waterfall in sentences, as rows of a table, and as plain data."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..units import quantity, significant
+from .engine import Effect
+from .waterfall import Step, Tried, Waterfall
+
+#: With this share of its ideal a flow nearly has what its path allows.
+_NEARLY = 0.85
+
+
+def paragraph(found: Waterfall, seeds: int = 1) -> str:
+    """What limits a group, by effect; then what made no difference, and how much stays unexplained."""
+    flows = f" ({found.count:,} flows)" if found.count > 1 else ""
+    text = f"{found.group}{flows}: {found.metric} {found.text}"
+    if found.ideal:
+        share = min(1.0, math.exp(-found.ideal.gap(found.value)))
+        text += f", {quantity(share, 'share', 2)} of its ideal ({_value(found, found.ideal.value)}: {found.ideal.text})"
+    text += "."
+    nearly = _is_nearly_full(found)
+    if nearly:
+        text += f" Fills {found.path[0].clause.removeprefix('the rate of ')} nearly: only a faster link makes it much faster."
+    for number, step in enumerate(found.steps):
+        text += f" {'Then by' if number else 'What is missing is lost by' if nearly else 'Limited by'} {_clauses(step)}: without {'it' if len(step.causes) == 1 else 'all of these'} {step.after} ({_factor(step.effect)})."
+    text += "" if nearly else _rest(found)
+    if found.without_effect:
+        text += f" No difference made: {'; '.join(one.clause for one in found.without_effect[:4])}{_more(len(found.without_effect) - 4)}."
+    if found.untested:
+        text += f" Not tested: {'; '.join(dict.fromkeys(found.untested[:3]))}{_more(len(found.untested) - 3)}."
+    return text
+
+
+def _is_nearly_full(found: Waterfall) -> bool:
+    """Whether a link is the limit, and the causes are of what is missing to it alone."""
+    if not (found.steps and found.path and found.ideal):
+        return False
+    return found.path[0].cause in ("full link", "own link") and found.ideal.gap(found.value) <= -math.log(_NEARLY)
+
+
+def _rest(found: Waterfall) -> str:
+    """What the path itself sets, and what no intervention explains."""
+    at_ideal = found.ideal is not None and found.ideal.reached(found.steps[-1].value if found.steps else found.value)
+    if not found.path:
+        return "" if at_ideal or found.steps else _unexplained(found)
+    first = found.path[0]
+    if first.cause == "application":
+        text = f"{'What is left is' if found.steps else 'Limited by'} {first.clause}: with more to send it would be faster ({_factor(first.effect)})."
+    elif first.cause == "delay":
+        text = f"{'What is left is' if found.steps else 'Limited by'} {first.clause}: with half of that {_factor(first.effect)}; only a shorter path makes it faster."
+    else:
+        verb = "Then it fills" if found.steps else "Fills" if at_ideal else "Limited by"
+        text = f"{verb} {first.clause.removeprefix('the rate of ') if 'ill' in verb else first.clause}: with twice the rate {_factor(first.effect)}, and only a faster link makes it faster."
+    return f" {text}{'' if at_ideal else _unexplained(found)}"
+
+
+def _unexplained(found: Waterfall) -> str:
+    share = found.unexplained
+    if share is None or share < 0.1:
+        return ""
+    if share == 1.0:
+        return " What keeps it from its ideal is unknown: nothing that was taken away made it faster."
+    return f" {quantity(share, 'share', 2)} of the way to the ideal stay unexplained."
+
+
+def _clauses(step: Step) -> str:
+    return " together with ".join(cause.clause for cause in step.causes)
+
+
+def _more(number: int) -> str:
+    return f"; and {number} more" if number > 0 else ""
+
+
+def _factor(effect: Effect) -> str:
+    """A factor, with its interval if several seeds were run.
+
+    >>> _factor(Effect(2.25, 2.25, 2.25, 1)), _factor(Effect(2.0, 1.8, 2.2, 3))
+    ('× 2.25', '× 2 (1.8 to 2.2)')
+    """
+    text = f"× {significant(effect.factor, 3)}"
+    return (
+        text
+        if effect.seeds < 2 or effect.high - effect.low < 0.01
+        else f"{text} ({significant(effect.low, 2)} to {significant(effect.high, 2)})"
+    )
+
+
+def _value(found: Waterfall, value: float) -> str:
+    return quantity(value, found.unit)
+
+
+def rows(found: Waterfall) -> list[tuple[str, str, str]]:
+    """The waterfall as a table: what was taken away, the value then, and the factor."""
+    made = [("as it is", found.text, "")]
+    made += [(f"without {_clauses(step)}", step.after, _factor(step.effect)) for step in found.steps]
+    if found.ideal:
+        made.append((f"ideal: {found.ideal.text}", _value(found, found.ideal.value), ""))
+    return made
+
+
+def to_dict(found: Waterfall) -> dict[str, Any]:
+    """A waterfall as plain data; values in s, bit/s or opinions."""
+    return {
+        "group": found.group,
+        "flows": found.count,
+        "text": paragraph(found),
+        "metric": found.metric,
+        "unit": found.unit,
+        "value": found.value,
+        "ideal": {"value": found.ideal.value, "text": found.ideal.text} if found.ideal else None,
+        "steps": [
+            {
+                "causes": [cause.cause for cause in step.causes],
+                "without": [cause.clause for cause in step.causes],
+                "value": step.value,
+                **_numbers(step.effect),
+            }
+            for step in found.steps
+        ],
+        "path": [_tried(one) for one in found.path],
+        "without_effect": [_tried(one) for one in found.without_effect],
+        "untested": list(dict.fromkeys(found.untested)),
+        "unexplained": found.unexplained,
+    }
+
+
+def _tried(one: Tried) -> dict[str, Any]:
+    return {"cause": one.cause, "what": one.clause, **_numbers(one.effect)}
+
+
+def _numbers(effect: Effect) -> dict[str, Any]:
+    return {"factor": effect.factor, "low": effect.low, "high": effect.high, "seeds": effect.seeds}
