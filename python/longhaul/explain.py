@@ -112,7 +112,8 @@ def explain_path(
     observer: Callable[[int, str], None] | None = None,
 ) -> Explained:
     """What limits the flows of a scenario file, or of the run in a result directory; `chosen` picks numbers of flows (`None`: all)."""
-    if what.is_dir():
+    # What does not exist and is not called like a scenario is a result, whose name may be incomplete.
+    if what.is_dir() or not (what.exists() or what.suffix == ".toml"):
         return explain_result(load_run(what), seconds, chosen, observer)
     document = read(what)
     summary = core.run(document, changes, tables=False)
