@@ -118,7 +118,9 @@ def _lines(console: Console, label: str) -> Observer:
 
 
 @contextmanager
-def of_advice(console: Console, shown: bool, label: str = "trying remedies") -> Iterator[Callable[[int, str], None] | None]:
+def of_advice(
+    console: Console, shown: bool, label: str = "trying remedies"
+) -> Iterator[Callable[[int, str], None] | None]:
     """How many runs were made, and the last one: in a line that vanishes, or, for logs, in a line every ten seconds."""
     if not shown:
         yield None

@@ -86,7 +86,9 @@ def report(
     if isinstance(loaded, SweepResult):
         loaded.check()
         if explain:
-            raise LonghaulError("--explain: a sweep has no one cause; explain the run of a point: longhaul explain RESULT")
+            raise LonghaulError(
+                "--explain: a sweep has no one cause; explain the run of a point: longhaul explain RESULT"
+            )
     with of_report(options.messages, True) as drawing:
         place = out or result / "report.html"
         if isinstance(loaded, SweepResult):
