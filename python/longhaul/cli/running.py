@@ -111,7 +111,7 @@ def run(
         expected = {"expectations": [one.to_dict() for one in outcomes]} if outcomes else {}
         typer.echo(json_text({**result.summary, **expected}), nl=False)
     elif not quiet:
-        tables.print_run(options.output(), result)
+        tables.print_run(options.output(), result, out)
         typer.echo(f"result: {out}")
         _print_report(out)
     if advise:

@@ -33,7 +33,7 @@ def demo(
         result = run_document(document, out=out, force=True, report=True, progress=progress, drawing=drawing)
     report = outputs.report_of(out)
     if not quiet:
-        tables.print_run(options.output(), result)
+        tables.print_run(options.output(), result, out)
         typer.echo(f"result: {out}")
         typer.echo(f"report: {report}")
         typer.echo(f"next:   longhaul examples {DEMO}   # a copy of this scenario, to change and run")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich import box
 from rich.console import Console
@@ -23,8 +25,8 @@ _BESIDE = 3
 _GROUPS = 6
 
 
-def print_run(console: Console, result: Result) -> None:
-    """Key numbers, links, middleboxes, groups, flows, warnings."""
+def print_run(console: Console, result: Result, out: Path) -> None:
+    """Key numbers, links, middleboxes, groups, flows, warnings of the run in the directory `out`, as the user named it."""
     s = result.summary
     console.print(
         f"[bold]{escape(result.name)}[/bold]  seed {s['seed']}, {quantity(s['duration_s'], 's', 4)} simulated, run {result.run_id[:12]}"
@@ -49,10 +51,8 @@ def print_run(console: Console, result: Result) -> None:
         console.print(whole, style="dim", soft_wrap=True)
     for one in group_texts(s["flows"])[:_GROUPS]:
         console.print(f"[bold]{escape(one.name)}[/bold]: {escape(one.text)}", highlight=False)
-    where = str(result.path) if result.is_kept else "FILE"
-    console.print(
-        f"[dim]Why, and what changes it: longhaul explain {escape(where)}[/dim]", soft_wrap=True, highlight=False
-    )
+    why = f"Why, and what changes it: longhaul explain {shlex.quote(str(out))}"
+    console.print(f"[dim]{escape(why)}[/dim]", soft_wrap=True, highlight=False)
     for warning in result.warnings[:10]:
         console.print(
             f"[yellow]warning:[/yellow] {escape(tables.warning_text(warning))}",
