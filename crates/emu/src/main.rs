@@ -357,7 +357,7 @@ fn run_shell(arguments: &ShellArguments, may_print: bool, signals: &Signals) -> 
         print_moved(moved);
     }
     // First, since the key can be noticed here only after the command has ended by it.
-    if outcome.status.signal() == Some(INTERRUPT) {
+    if outcome.status.signal() == Some(INTERRUPT) && !signals.by_process() {
         // A script ends at Ctrl-C only if what it has started ends by it.
         let _ = signal_hook::low_level::emulate_default_handler(INTERRUPT);
     }

@@ -18,6 +18,8 @@ pub struct Signals {
     requests: AtomicUsize,
     /// Ctrl-C pressed while a command had the terminal.
     interrupts: AtomicUsize,
+    /// A process has asked for the end, and not only a key of the terminal.
+    by_process: AtomicBool,
     /// A command has the terminal: what is pressed there is for it.
     lent: AtomicBool,
 }
@@ -53,6 +55,7 @@ impl Signals {
             self.interrupts.fetch_add(usize::from(signal == SIGINT), Ordering::Relaxed);
             return;
         }
+        self.by_process.fetch_or(!of_keys, Ordering::Relaxed);
         self.number.store(signal, Ordering::Relaxed);
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.stop.store(true, Ordering::Relaxed);
@@ -61,6 +64,11 @@ impl Signals {
     /// The latest signal that is to end the program, and how many there were.
     pub fn requests(&self) -> (i32, usize) {
         (self.number.load(Ordering::Relaxed), self.requests.load(Ordering::Relaxed))
+    }
+
+    /// Whether a process has asked for the end, and not only a key of the terminal.
+    pub fn by_process(&self) -> bool {
+        self.by_process.load(Ordering::Relaxed)
     }
 
     /// How often Ctrl-C was pressed while a command had the terminal.
