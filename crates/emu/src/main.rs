@@ -256,9 +256,18 @@ fn report(cli: &Cli, error: &Error) {
     }
 }
 
-/// The exit status of what a signal has ended, as shells have it: 128 and its number.
+/// The exit status of what a signal has ended, as shells have it: 128 and its number. Ctrl-C ends the process itself.
 fn after_signal(signals: &Signals) -> ExitCode {
-    ExitCode::from(AFTER_SIGNAL + signals.requests().0 as u8)
+    let (signal, _) = signals.requests();
+    if signal == INTERRUPT && !signals.by_process() {
+        end_by_interrupt();
+    }
+    ExitCode::from(AFTER_SIGNAL + signal as u8)
+}
+
+/// A script ends at Ctrl-C only if what it has started ends by it.
+fn end_by_interrupt() {
+    let _ = signal_hook::low_level::emulate_default_handler(INTERRUPT);
 }
 
 /// Exit statuses as shells have them: of a command that is there but cannot be executed, of one that does not exist, and of what signal 0
@@ -358,8 +367,7 @@ fn run_shell(arguments: &ShellArguments, may_print: bool, signals: &Signals) -> 
     }
     // First, since the key can be noticed here only after the command has ended by it.
     if outcome.status.signal() == Some(INTERRUPT) && !signals.by_process() {
-        // A script ends at Ctrl-C only if what it has started ends by it.
-        let _ = signal_hook::low_level::emulate_default_handler(INTERRUPT);
+        end_by_interrupt();
     }
     if signals.stop.load(Ordering::Relaxed) {
         return Ok(after_signal(signals));
