@@ -38,7 +38,8 @@ CASES = [
 def test_the_best_remedy_of_known_situations(situation):
     found = advise(Scenario.from_toml(situation.scenario), groups=situation.groups, seconds=None, runs=QUICK)
     assert found.best is not None, found.headline
-    assert any(word in found.best.title for word in situation.words), str(found)
+    # The first row, or the smallest change that gives nearly as much.
+    assert any(word in found.headline for word in situation.words), str(found)
     # What it names can be set, and gives what it promises.
     settings = dict(found.best.remedy.settings)
     before = longhaul.run(Scenario.from_toml(situation.scenario), tables=False)
