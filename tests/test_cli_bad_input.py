@@ -94,7 +94,7 @@ def test_line_numbers_are_those_of_the_file_also_after_a_sweep_table(command, tm
         (["verify", "{missing}"], ["does not exist"]),
         (["verify", "{full}"], ["full is not the result of a run: it has no summary.json"]),
         (["explain", "{full}"], ["full is not the result of a run: it has no summary.json"]),
-        (["explain", "{missing}"], ["cannot read the scenario"]),
+        (["explain", "{missing}"], ["does not exist"]),
         (["explain", "{scenario}", "--budget", "5 runs"], ["write a time"]),
     ],
 )  # fmt: skip
