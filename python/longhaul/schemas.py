@@ -238,8 +238,10 @@ def read_summary(file: Path) -> dict[str, Any]:
 
 def read_manifest(file: Path) -> dict[str, Any]:
     """The manifest of a sweep, one of an earlier version in today's form; raises `ResultError`."""
-    earlier = "runs" in (_content_of(file) or {})
-    manifest = _read(file, EarlierManifest if earlier else Manifest)
+    data = _data(file)
+    content = _content(data)
+    earlier = isinstance(content, dict) and "runs" in content
+    manifest = _checked(file, data, EarlierManifest if earlier else Manifest)
     if manifest["kind"] != "sweep":
         raise ResultError(f"{file} is not the manifest of a sweep")
     key = "runs" if earlier else "failures"
@@ -256,14 +258,6 @@ def _of_today(manifest: dict[str, Any]) -> dict[str, Any]:
     return {**manifest, "total": len({run["id"] for run in runs}), "done": len(done), "failures": failures}
 
 
-def _content_of(file: Path) -> dict[str, Any] | None:
-    try:
-        content = _content(file.read_bytes())
-    except OSError:
-        return None
-    return content if isinstance(content, dict) else None
-
-
 def read_definitions(file: Path) -> dict[str, Any]:
     """What a sweep's metrics are; raises `ResultError`."""
     return _read(file, dict[str, Definition])
@@ -275,10 +269,17 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def _read(file: Path, kind: Any) -> dict[str, Any]:
+    return _checked(file, _data(file), kind)
+
+
+def _data(file: Path) -> bytes:
     try:
-        data = file.read_bytes()
+        return file.read_bytes()
     except OSError as error:
         raise ResultError(explain_os_error(error, "read", file)) from None
+
+
+def _checked(file: Path, data: bytes, kind: Any) -> dict[str, Any]:
     try:
         content: dict[str, Any] = _adapter(kind).validate_json(data)
     except ValidationError as error:

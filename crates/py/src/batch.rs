@@ -73,14 +73,7 @@ fn run_one(
     index: usize,
 ) -> PyResult<((String, String), u64)> {
     let mut raised: Option<PyErr> = None;
-    let mut on_progress = |p: &sim::Progress| match report(progress, index, p) {
-        Ok(_) if control::has_failed() => ControlFlow::Break(()),
-        Ok(flow) => flow,
-        Err(error) => {
-            raised = Some(error);
-            ControlFlow::Break(())
-        }
-    };
+    let mut on_progress = |p: &sim::Progress| report(progress, index, p, &mut raised);
     let options =
         sim::RunOptions { tables: false, progress: Some(&mut on_progress), ..sim::RunOptions::default() };
     let outcome = sim::simulate(scenario, options);
@@ -94,8 +87,13 @@ fn run_one(
     }
 }
 
-fn report(callback: Option<&Py<PyAny>>, index: usize, progress: &sim::Progress) -> PyResult<ControlFlow<()>> {
-    crate::report_with(callback, |py, callback| {
+fn report(
+    callback: Option<&Py<PyAny>>,
+    index: usize,
+    progress: &sim::Progress,
+    raised: &mut Option<PyErr>,
+) -> ControlFlow<()> {
+    crate::report_with(callback, raised, |py, callback| {
         let delivered = progress.delivered.clone();
         callback.call1(py, (index, progress.sim_time_s, progress.duration_s, progress.events, delivered))
     })

@@ -51,14 +51,7 @@ fn run(
     let scenario = py.detach(|| load(text, source_name, &overrides, folder.as_deref()))?;
     let mut raised: Option<PyErr> = None;
     let outcome = py.detach(|| {
-        let mut on_progress = |p: &sim::Progress| match report(progress.as_ref(), p) {
-            Ok(_) if control::has_failed() => ControlFlow::Break(()),
-            Ok(flow) => flow,
-            Err(error) => {
-                raised = Some(error);
-                ControlFlow::Break(())
-            }
-        };
+        let mut on_progress = |p: &sim::Progress| report(progress.as_ref(), p, &mut raised);
         sim::run(
             &scenario,
             sim::RunOptions {
@@ -83,24 +76,34 @@ fn run(
 }
 
 /// Reports the progress to Python, and handles a pending signal (Ctrl-C).
-fn report(callback: Option<&Py<PyAny>>, progress: &sim::Progress) -> PyResult<ControlFlow<()>> {
-    report_with(callback, |py, callback| {
+fn report(
+    callback: Option<&Py<PyAny>>,
+    progress: &sim::Progress,
+    raised: &mut Option<PyErr>,
+) -> ControlFlow<()> {
+    report_with(callback, raised, |py, callback| {
         let delivered = progress.delivered.clone();
         callback.call1(py, (progress.sim_time_s, progress.duration_s, progress.events, delivered))
     })
 }
 
-/// Handles a pending signal, and calls Python's callback, if there is one: `False` stops the run.
+/// Handles a pending signal, and calls Python's callback, if there is one: `False` stops the run, as does what is raised, and a
+/// congestion control in Python that has failed.
 fn report_with(
     callback: Option<&Py<PyAny>>,
+    raised: &mut Option<PyErr>,
     call: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<Py<PyAny>>,
-) -> PyResult<ControlFlow<()>> {
-    Python::attach(|py| {
+) -> ControlFlow<()> {
+    let goes_on = Python::attach(|py| {
         py.check_signals()?;
-        let Some(callback) = callback else { return Ok(ControlFlow::Continue(())) };
-        let stop = call(py, callback)?.extract::<bool>(py).is_ok_and(|go_on| !go_on);
-        Ok(if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-    })
+        let Some(callback) = callback else { return Ok(true) };
+        Ok(call(py, callback)?.extract::<bool>(py).unwrap_or(true))
+    });
+    let goes_on = goes_on.unwrap_or_else(|error| {
+        *raised = Some(error);
+        false
+    });
+    if goes_on && !control::has_failed() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
 }
 
 /// The resolved scenario as TOML (every default written out), and the run's identity as a hexadecimal hash.
