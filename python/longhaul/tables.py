@@ -302,9 +302,9 @@ def _felt_in(sweep: SweepResult) -> list[str]:
 
 def _of_unfinished(sweep: SweepResult) -> list[str]:
     """What a table shows in addition to completion times where not every run finished the same number of transfers."""
-    if "completed_flows" not in sweep.runs.columns:
+    if "completed_flows" not in sweep.metrics:
         return []
-    done = sweep.runs["completed_flows"].drop_nulls()
+    done = sweep.values("completed_flows")["completed_flows"].drop_nulls()
     if (done == 0).any():
         return ["completed_flows", "goodput_bps"]
     return ["completed_flows"] if done.n_unique() > 1 else []

@@ -282,7 +282,7 @@ def _standing(result: SweepResult) -> str:
 
 def _print_cost(
     plan: Plan,
-    runs: list[PlannedRun],
+    runs: Sequence[PlannedRun],
     part: tuple[int, int] | None,
     going_on: bool,
     jobs: int,

@@ -75,7 +75,8 @@ def draw(result: SweepResult, metric: str, parameter: str | None) -> Figure:
 def _one_point(result: SweepResult, metric: str) -> Figure:
     """No parameter, only seeds: the value of each."""
     figure, (axes,) = style.new()
-    seeds, values = result.runs["seed"].to_list(), result.runs[metric].to_numpy().astype(float)
+    columns = result.values(metric)
+    seeds, values = columns["seed"].to_list(), columns[metric].to_numpy().astype(float)
     axes.plot(range(len(seeds)), values, "o", color=style.COLOURS[0], label="runs")
     axes.set_xticks(range(len(seeds)), [str(seed) for seed in seeds])
     largest = float(np.nanmax(values))

@@ -16,9 +16,10 @@ from .changed import POLICIES, settle
 from .cost import Cost
 from .engine import ENGINES, Engine, Standing, make_engine, start_of
 from .execute import Observer, SweepProgress, execute
-from .plan import Plan, PlannedRun, Point, make_plan, unique
+from .plan import Plan, make_plan
 from .processors import cores
 from .result import SweepResult
+from .runs import PlannedRun, Point, unique
 from .store import Store
 
 __all__ = [

@@ -23,8 +23,8 @@ from ..files import errors_as_output_error
 from .engine import Ended, Engine, Standing, Task
 from .following import Follower
 from .making import Batch, make_summaries, make_with_series
-from .plan import PlannedRun
 from .reaching import Watch, reach
+from .runs import PlannedRun
 
 #: Runs that Ray is given ahead of time, unless `jobs` limits them: clusters that grow on demand grow by what waits.
 _WAITING = 1000

@@ -12,7 +12,7 @@ from .. import core
 from ..errors import LonghaulError, RunCancelled
 from . import log
 from .making import Batch, make_summaries, make_with_series
-from .plan import PlannedRun
+from .runs import PlannedRun
 
 #: A probe of a point stops after so many seconds of wall-clock time; after so many no further run is begun.
 PROBE_S, _BEGUN_S = 2.0, 0.2

@@ -14,7 +14,7 @@ from typing import Self
 
 from ..errors import LonghaulError
 from .making import Batch
-from .plan import PlannedRun
+from .runs import PlannedRun
 
 #: The engines that `make_engine` makes by name.
 ENGINES = ("local", "ray")

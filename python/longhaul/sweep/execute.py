@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from . import log
 from .engine import Ended, Engine, Standing, Task
-from .plan import PlannedRun
+from .runs import PlannedRun, places_of, total_weight
 from .store import Store
 
 #: A run whose worker was lost is tried so many times in all.
@@ -91,47 +91,64 @@ class _Work:
 
     def __init__(self, store: Store, runs: Sequence[PlannedRun], tables: bool, engine: Engine) -> None:
         self.store, self.tables, self.engine = store, tables, engine
-        self.progress = SweepProgress(len(runs), sum(run.weight for run in runs))
+        self.progress = SweepProgress(len(runs), total_weight(runs))
         self.failures: dict[str, str] = {}
-        self._waiting = deque(runs)
-        #: Runs whose worker was lost, or that a task had no time for; each of the former is a task of its own.
+        self._runs = runs
+        #: Numbers of the runs that wait: of those for which a task had no time, and all from `_first` on.
+        self._put_back: deque[int] = deque()
+        self._first = 0
+        #: Runs whose worker was lost; each is a task of its own.
         self._again: deque[PlannedRun] = deque()
         self._tries: Counter[str] = Counter()
-        self._under_way: dict[int, Task] = {}
+        #: The tasks under way, and the numbers of their runs.
+        self._under_way: dict[int, tuple[Task, Sequence[int]]] = {}
         self._began = time.monotonic()
         self._spent_s = 0.0
         #: Place of each run in the sweep, so that tasks are the groups that the log has at the end.
-        self._place = {run.run_id: place for place, run in enumerate(store.plan.unique)}
+        self._place = places_of(runs, store.plan.unique)
 
     def goes_on(self) -> bool:
         """Whether runs wait or are made."""
-        return bool(self._waiting or self._again or self._under_way)
+        return bool(self._waits() is not None or self._again or self._under_way)
+
+    def _waits(self) -> int | None:
+        """The number of the run that is the next to be handed out."""
+        if self._put_back:
+            return self._put_back[0]
+        return self._first if self._first < len(self._runs) else None
+
+    def _take(self) -> int:
+        """The number of the run that is the next to be handed out, which waits no longer."""
+        if self._put_back:
+            return self._put_back.popleft()
+        self._first += 1
+        return self._first - 1
 
     def hand_out(self) -> None:
         """Gives tasks to the engine until it has enough."""
         unknown = not self.progress.finished and time.monotonic() - self._began < self.engine.silence_s
         most = self.engine.at_once if unknown else self.engine.backlog
-        while (self._waiting or self._again) and len(self._under_way) < most:
-            task = self._next()
-            self._under_way[id(task)] = task
+        while (self._waits() is not None or self._again) and len(self._under_way) < most:
+            task, numbers = self._next()
+            self._under_way[id(task)] = task, numbers
             self.progress.weights.update((run.run_id, run.weight) for run in task.runs)
             self.engine.start(task)
 
-    def _next(self) -> Task:
+    def _next(self) -> tuple[Task, Sequence[int]]:
         if self._again:
-            return self._task([self._again.popleft()])
-        first = self._waiting.popleft()
-        runs = [first]
-        if not self._has_series(first):
+            return self._task([self._again.popleft()]), ()
+        numbers = [self._take()]
+        runs = [self._runs[numbers[0]]]
+        if not self._has_series(runs[0]):
             size = self._size()
-            group = self._place[first.run_id] // size
-            while (
-                self._waiting
-                and self._place[self._waiting[0].run_id] // size == group
-                and not self._has_series(self._waiting[0])
-            ):
-                runs.append(self._waiting.popleft())
-        return self._task(runs)
+            group = self._place[numbers[0]] // size
+            while (number := self._waits()) is not None and self._place[number] // size == group:
+                run = self._runs[number]
+                if self._has_series(run):
+                    break
+                numbers.append(self._take())
+                runs.append(run)
+        return self._task(runs), numbers
 
     def _task(self, runs: list[PlannedRun]) -> Task:
         return Task(runs, self._has_series(runs[0]), self.store.runs)
@@ -151,7 +168,7 @@ class _Work:
 
     def take_back(self, end: Ended) -> None:
         """Takes in what came of a task."""
-        del self._under_way[id(end.task)]
+        _, numbers = self._under_way.pop(id(end.task))
         runs = list(end.task.runs)
         for run in runs:
             self.progress.weights.pop(run.run_id, None)
@@ -175,7 +192,7 @@ class _Work:
             else:
                 self.progress.finished += 1
                 self.progress.done_weight += run.weight
-        self._waiting.extendleft(reversed(runs[batch.done :]))
+        self._put_back.extendleft(reversed(numbers[batch.done :]))
 
     def _failed(self, run: PlannedRun, message: str) -> None:
         self.failures[run.run_id] = message

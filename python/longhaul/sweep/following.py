@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .. import core, staging
 from ..live import Recorder
-from .plan import PlannedRun
+from .runs import PlannedRun
 
 
 class Follower:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import core, stats, toml
-from .plan import Plan, PlannedRun
+from .plan import Plan
 from .records import Records
+from .runs import PlannedRun, points_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,18 +28,22 @@ def write_runs(file: Path, plan: Plan, runs: Sequence[PlannedRun], records: Reco
     """Writes a row for each of these runs, which are done; needs room for as much again beside the file."""
     import polars as pl
 
-    parts = [runs[begin : begin + _ROWS] for begin in range(0, len(runs), _ROWS)] or [runs]
     kinds = _Kinds(plan, runs)
-    if len(parts) == 1:
-        _rows(parts[0], records, kinds).write_parquet(file)
+    if len(runs) <= _ROWS:
+        _rows(list(runs), records, kinds).write_parquet(file)
         return
-    files = [file.with_name(f"{file.name}.{number}") for number in range(len(parts))]
-    for part, name in zip(parts, files, strict=True):
-        _rows(part, records, kinds).write_parquet(name)
+    files: list[Path] = []
+    for part in _parts(runs):
+        files.append(file.with_name(f"{file.name}.{len(files)}"))
+        _rows(part, records, kinds).write_parquet(files[-1])
     scans = [pl.scan_parquet(name, glob=False) for name in files]
     pl.concat(scans, how="diagonal").sink_parquet(file, row_group_size=_ROWS, maintain_order=True)
     for name in files:
         name.unlink()
+
+
+def _parts(runs: Sequence[PlannedRun]) -> Iterator[list[PlannedRun]]:
+    return (list(runs[begin : begin + _ROWS]) for begin in range(0, len(runs), _ROWS))
 
 
 class _Kinds:
@@ -46,7 +51,7 @@ class _Kinds:
 
     def __init__(self, plan: Plan, runs: Sequence[PlannedRun]) -> None:
         self.paths = plan.parameters
-        points = {id(run.point): run.point for run in runs}.values()
+        points = points_of(runs)
         self._types = {path: parameter_series([point.parameters.get(path) for point in points]).dtype for path in plan.parameters}  # fmt: skip
 
     def series(self, path: str, values: list[Any]) -> pl.Series:
@@ -81,8 +86,7 @@ def rows(runs: Sequence[PlannedRun], records: Records) -> Iterator[tuple[Planned
     """These runs, which are done, with their metrics."""
     import numpy as np
 
-    for begin in range(0, len(runs), _ROWS):
-        part = runs[begin : begin + _ROWS]
+    for part in _parts(runs):
         found = core.flat_columns([records.texts(run.run_id).summary for run in part])
         columns = [(name, np.frombuffer(values, dtype=np.float64)) for name, values in found]
         for row, run in enumerate(part):

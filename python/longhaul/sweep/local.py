@@ -13,8 +13,8 @@ from ..live import Recorder
 from .engine import Ended, Engine, Standing, Task
 from .following import Follower
 from .making import Batch, make_summaries, make_with_series
-from .plan import PlannedRun
 from .processors import cores
+from .runs import PlannedRun
 
 
 class LocalEngine(Engine):

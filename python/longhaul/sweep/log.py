@@ -44,6 +44,8 @@ _FRAME = struct.Struct("<4sBII")
 #: Bytes of a frame before its content.
 HEAD = _FRAME.size
 _LENGTH = struct.Struct("<I")
+#: Bytes of a log that is read through which stay in memory.
+_KEPT = 32 << 20
 #: Texts of one scenario resemble each other so much that more effort saves little.
 _LEVEL = 1
 
@@ -143,7 +145,7 @@ def texts_of(content: memoryview) -> list[Texts]:
 def frames(data: Any, start: int = 0) -> Iterator[Frame]:
     """The whole frames in a log from a byte on; what is damaged is left out."""
     view = memoryview(data)
-    at = start
+    at = kept = start
     while (at := data.find(_MAGIC, at)) >= 0:
         found = _frame_at(view, at)
         if found is None:
@@ -151,6 +153,16 @@ def frames(data: Any, start: int = 0) -> Iterator[Frame]:
             continue
         yield found
         at = found.whole[1]
+        if at - kept > _KEPT:
+            kept = at
+            _release(data, at)
+    _release(data, len(view))
+
+
+def _release(data: Any, end: int) -> None:
+    """Lets go of memory in which bytes of a mapped file were read; they can be read again."""
+    if isinstance(data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        data.madvise(mmap.MADV_DONTNEED, 0, end)
 
 
 def content_of(data: bytes) -> bytes | None:

@@ -14,7 +14,7 @@ from .. import core
 from ..errors import RunCancelled, RunError, ScenarioError
 from . import log
 from .folders import compact
-from .plan import PlannedRun
+from .runs import PlannedRun
 
 #: Called with the run that is made, simulated seconds, their number in all, events, and bytes that each group of flows has
 #: delivered; `False` stops.

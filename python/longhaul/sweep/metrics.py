@@ -9,7 +9,8 @@ from .. import core
 from ..errors import ResultError, ScenarioError
 from ..naming import meant
 from ..results import flat_metrics
-from .plan import Plan, PlannedRun
+from .plan import Plan
+from .runs import Point, points_of
 
 #: What makes a run of a scenario as short as possible. Which metrics it has does not depend on its length.
 _SHORT = (("run.duration", '"1 ms"'), ("run.warmup", '"0 s"'), ("run.sample", '"1 ms"'))
@@ -23,9 +24,8 @@ def check_metrics(plan: Plan, wanted: Sequence[str]) -> None:
     A scenario that cannot be shortened (a flow that starts late at a random time, say) is not checked.
     """
     known: dict[str, None] = {}
-    points = list({run.cell: run for run in reversed(plan.runs)}.values())[::-1]
-    for run in points[:_MOST_POINTS]:
-        names = _metrics_of(run)
+    for point in points_of(plan.runs)[:_MOST_POINTS]:
+        names = _metrics_of(point)
         if names is None:
             return
         known.update(dict.fromkeys(names))
@@ -42,11 +42,11 @@ def refuse_unknown(wanted: Sequence[str], known: Sequence[str] | dict[str, None]
             raise ResultError(f"no run of this sweep has the metric {name!r}{hint}")
 
 
-def _metrics_of(run: PlannedRun) -> list[str] | None:
-    flows = tomllib.loads(core.resolve(run.document, run.overrides)[0])["flow"]
+def _metrics_of(point: Point) -> list[str] | None:
+    flows = tomllib.loads(core.resolve(point.document, point.overrides)[0])["flow"]
     at_once = [(f"flow.{number}.start", '"0 s"') for number in range(len(flows))]
     try:
-        summary = core.run(run.document, (*run.overrides, *_SHORT, *at_once), tables=False)
+        summary = core.run(point.document, (*point.overrides, *_SHORT, *at_once), tables=False)
     except ScenarioError:
         return None
     return list(flat_metrics(summary))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import controls, core, toml
 from ..document import Document
@@ -18,6 +18,7 @@ from ..errors import ScenarioError
 from ..large import Estimate, estimate_of
 from ..values import plain, whole
 from .processors import cores
+from .runs import PlannedRun, Point, Replicated, ids_of, points_of, unique
 
 #: The most seeds at a point.
 _MOST = 1_000_000
@@ -26,66 +27,6 @@ _KEYS = ("replications", "grid", "zip", "points", "list")
 NAMED = "point"
 #: Points, and ids of runs, that are resolved in one go.
 _AT_ONCE, _IDS_AT_ONCE = 200, 200_000
-
-
-@dataclass(frozen=True, eq=False)
-class Point:
-    """What the runs of a point have in common: all but the seed."""
-
-    #: Its number.
-    cell: int
-    parameters: dict[str, Any]
-    #: What is run: a document with some of its settings changed.
-    document: Document
-    overrides: tuple[tuple[str, str], ...] = ()
-    #: Whether time series are kept, even if those of other points are not.
-    tables: bool = False
-    #: How long a run takes relative to others, for the time left; the unit does not matter.
-    weight: float = 1.0
-
-
-class PlannedRun(NamedTuple):
-    """One run: a point of the sweep under one seed. There may be a million of them, so that they are small."""
-
-    run_id: str
-    point: Point
-    replication: int
-    seed: int
-
-    @property
-    def cell(self) -> int:
-        """The number of its point."""
-        return self.point.cell
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The parameters of its point."""
-        return self.point.parameters
-
-    @property
-    def document(self) -> Document:
-        """What is run, before `overrides`."""
-        return self.point.document
-
-    @property
-    def overrides(self) -> tuple[tuple[str, str], ...]:
-        """What is changed in the document."""
-        return (*self.point.overrides, ("run.seed", str(self.seed)))
-
-    @property
-    def tables(self) -> bool:
-        """Whether its time series are kept, even if those of others are not."""
-        return self.point.tables
-
-    @property
-    def weight(self) -> float:
-        """How long it takes relative to others."""
-        return self.point.weight
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """What those see who follow it."""
-        return {"parameters": self.parameters, "seed": self.seed}
 
 
 @dataclass(frozen=True)
@@ -98,7 +39,7 @@ class Plan:
     first_seed: int
     #: Identity of the scenario that the sweep varies, whatever its points and seeds: a grown sweep keeps it.
     base_id: str
-    runs: tuple[PlannedRun, ...]
+    runs: Sequence[PlannedRun]
     #: What the largest run takes, without and with time series.
     largest_sizes: tuple[Estimate, Estimate] = (Estimate(), Estimate())
 
@@ -109,29 +50,21 @@ class Plan:
     @cached_property
     def cells(self) -> int:
         """Number of points."""
-        return len({run.cell for run in self.runs})
+        return len({point.cell for point in points_of(self.runs)})
 
     @cached_property
     def plan_id(self) -> str:
         """Hash of all runs' identities: two plans with the same id are the same sweep."""
-        return hashlib.sha256("\n".join(run.run_id for run in self.runs).encode()).hexdigest()[:32]
+        return hashlib.sha256("\n".join(ids_of(self.runs)).encode()).hexdigest()[:32]
 
     @cached_property
-    def unique(self) -> list[PlannedRun]:
+    def unique(self) -> Sequence[PlannedRun]:
         """The runs without those that are the same in all that matters as an earlier one."""
         return unique(self.runs)
 
-    def shard(self, index: int, count: int) -> list[PlannedRun]:
+    def shard(self, index: int, count: int) -> Sequence[PlannedRun]:
         """The runs of shard `index` (from 1) of `count`: every `count`-th, each run in exactly one shard."""
         return self.unique[index - 1 :: count]
-
-
-def unique(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
-    """The runs without those that are the same in all that matters as an earlier one."""
-    found: dict[str, PlannedRun] = {}
-    for run in runs:
-        found.setdefault(run.run_id, run)
-    return list(found.values())
 
 
 def make_plan(
@@ -155,20 +88,21 @@ def make_plan(
         cells = _with_axes(document.source, document.sweep or {}, cells)
     resolved = tomllib.loads(core.resolve(document, fixed)[0])
     first = int(resolved["run"]["seed"]) if seed is None else whole(seed, "seed")
-    runs: list[PlannedRun] = []
+    made: list[Point] = []
+    ids: list[str] = []
     largest = Estimate(), Estimate()
-    numbers = list(range(replications))
-    seeds = list(range(first, first + replications))
     changes = [
         tuple((path, toml.value(controls.named(item))) for path, item in settings.items()) for _, settings in cells
     ]
     for cell, (content, run_ids) in enumerate(_resolved(document, fixed, changes, first, replications)):
         largest = _larger(largest[0], estimate_of(content, False)), _larger(largest[1], estimate_of(content, True))
-        point = Point(cell, _labels(cells[cell][0]), document, (*fixed, *changes[cell]))
-        runs += [PlannedRun(run_id, point, k, seed) for run_id, k, seed in zip(run_ids, numbers, seeds, strict=True)]
+        made.append(Point(cell, _labels(cells[cell][0]), document, (*fixed, *changes[cell])))
+        ids.append(run_ids)
     names = tuple(dict.fromkeys(path for parameters, _ in cells for path in parameters))
     _, base_id = core.resolve(document, (*fixed, ("run.seed", "0")))
-    return Plan(str(resolved["name"]), names, replications, first, base_id, tuple(runs), largest)
+    return Plan(
+        str(resolved["name"]), names, replications, first, base_id, Replicated(made, ids, first, replications), largest
+    )
 
 
 def _resolved(
@@ -177,15 +111,16 @@ def _resolved(
     changes: Sequence[core.Overrides],
     first: int,
     replications: int,
-) -> Iterator[tuple[dict[str, Any], list[str]]]:
-    """Each point's scenario with every default written out, and the ids of its runs; in all threads."""
+) -> Iterator[tuple[dict[str, Any], str]]:
+    """Each point's scenario with every default written out, and the ids of its runs, one after the other; in all threads."""
     size = max(1, min(_AT_ONCE, _IDS_AT_ONCE // replications))
     parts = [changes[begin : begin + size] for begin in range(0, len(changes), size)]
     seeds = range(first, first + replications)
 
-    def resolve(part: Sequence[core.Overrides]) -> list[tuple[str, list[str]]]:
+    def resolve(part: Sequence[core.Overrides]) -> list[tuple[str, str]]:
         try:
-            return core.resolve_points(document, [(*fixed, *point) for point in part], seeds)
+            found = core.resolve_points(document, [(*fixed, *point) for point in part], seeds)
+            return [(text, "".join(run_ids)) for text, run_ids in found]
         except ScenarioError:
             for point in part:
                 try:

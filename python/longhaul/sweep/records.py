@@ -13,7 +13,8 @@ import secrets
 import shutil
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
@@ -72,17 +73,24 @@ class Records:
     def __init__(self, runs: Path) -> None:
         """Looks through the logs in `runs`, which need not exist."""
         self.runs = runs
+        #: How often all that was read was forgotten.
+        self._epoch = 0
         self._forget()
         self.refresh()
 
     def _forget(self) -> None:
+        self._epoch += 1
         self._places: list[_Place] = []
         self._frame_of: dict[str, int] = {}
         self._directories: set[str] = set()
         self._definitions: dict[str, bytes] = {}
+        #: CPU seconds of the runs of frames, and of each log the frame of runs that was the last.
+        self._times: dict[int, array[float]] = {}
+        self._last: dict[Path, int] = {}
         #: Of each log its identity on the disk, and the byte up to which it was read.
         self._read: dict[Path, tuple[int, int]] = {}
         self._at_hand: dict[int, dict[str, log.Texts]] = {}
+        self._head_at_hand: tuple[int, Sequence[str]] = -1, ()
 
     def refresh(self) -> None:
         """Takes in what other processes have added since."""
@@ -118,10 +126,13 @@ class Records:
                 path, found.start, len(found.content), head["program"], head["definitions"], len(head["runs"])
             )
             self._places.append(place)
-            for run_id in head["runs"]:
-                self._frame_of[run_id] = number
-            self._directories.difference_update(head["runs"])
+            self._last[path] = number
+            self._frame_of.update(dict.fromkeys(head["runs"], number))
+            if self._directories:
+                self._directories.difference_update(head["runs"])
             self._directories.update(head.get("directories", ()))
+        elif found.kind == log.TIMES and path in self._last:
+            self._times[self._last[path]] = array("d", json.loads(bytes(found.content)))
 
     def __len__(self) -> int:
         return len(self._frame_of)
@@ -136,6 +147,25 @@ class Records:
         """The digest of the program that made a run; `None` if the run is not there."""
         number = self._frame_of.get(run_id)
         return None if number is None else self._places[number].program
+
+    @property
+    def frames(self) -> tuple[int, int]:
+        """Which frames are there: it is another value after any change."""
+        return self._epoch, len(self._places)
+
+    def programs(self) -> frozenset[str]:
+        """The digests of the programs that made any of the runs, or made runs that were made again since."""
+        return frozenset(place.program for place in self._places)
+
+    def made_by(self, run_ids: Iterable[str], programs: Set[str]) -> Iterator[bool]:
+        """For each id whether the run is there and was made by one of these programs."""
+        frames = {number for number, place in enumerate(self._places) if place.program in programs}
+        return map(frames.__contains__, map(self._frame_of.get, run_ids))
+
+    @property
+    def any_directory(self) -> bool:
+        """Whether any run has a directory, with its time series."""
+        return bool(self._directories)
 
     def has_directory(self, run_id: str) -> bool:
         """Whether a run has a directory, with its time series."""
@@ -190,20 +220,36 @@ class Records:
 
     def seconds(self) -> dict[str, float]:
         """CPU seconds of the runs, of those that they are known of."""
-        found: dict[str, float] = {}
-        for path in _logs(self.runs):
-            runs: list[str] = []
-            for one in log.frames(log.mapped(path)):
-                if one.kind == log.RUNS:
-                    runs = log.head_of(one.content)["runs"]
-                elif one.kind == log.TIMES:
-                    found |= zip(runs, json.loads(bytes(one.content)), strict=False)
+        times = self._times_of_frames()
+        return {
+            run: spent
+            for number, spents in times.items()
+            for run, spent in zip(self._heads(number), spents, strict=False)
+            if self._frame_of.get(run) == number
+        }
+
+    def _times_of_frames(self) -> Mapping[int, Sequence[float]]:
+        """CPU seconds of the runs of each frame, in their order, of those frames that they are known of."""
         try:
             content = json.loads((self.runs / TIMES).read_text(encoding="utf-8"))
-            folded = [run for one in log.frames(log.mapped(self.runs / FOLDED)) if one.kind == log.RUNS for run in log.head_of(one.content)["runs"]]  # fmt: skip
-            return dict(zip(folded, map(float, content["cpu_s"]), strict=True)) | found
+            folded = array("d", content["cpu_s"])
         except (OSError, ValueError, KeyError, TypeError):
-            return found
+            return self._times
+        numbers = [number for number, place in enumerate(self._places) if place.path.name == FOLDED]
+        if sum(self._places[number].runs for number in numbers) != len(folded):
+            return self._times
+        found, at = dict(self._times), 0
+        for number in numbers:
+            found[number] = folded[at : at + self._places[number].runs]
+            at += self._places[number].runs
+        return found
+
+    def _heads(self, number: int) -> Sequence[str]:
+        """Ids of the runs of a frame, in their order; none if the frame is not there any more."""
+        if self._head_at_hand[0] != number:
+            content = self._content(self._places[number])
+            self._head_at_hand = number, () if content is None else log.head_of(memoryview(content))["runs"]
+        return self._head_at_hand[1]
 
     def is_folded(self) -> bool:
         """Whether all runs are in one log, in the order in which they were folded."""
@@ -221,9 +267,8 @@ class Records:
 
     def _fold(self, order: Iterable[str], own: Writer | None) -> None:
         wanted = [run for run in order if run in self._frame_of]
-        seconds = self.seconds()
-        among = set(wanted)
-        wanted += sorted(run for run in self._frame_of if run not in among)
+        if len(wanted) < len(self._frame_of):
+            wanted += sorted(self._frame_of.keys() - set(wanted))
         target = self.runs / FOLDED
         sources = list(self._read)
         with errors_as_output_error(target):
@@ -233,7 +278,7 @@ class Records:
                     for part in self._parts(wanted):
                         file.write(part)
                 sync(folder / FOLDED)
-                write_atomically(self.runs / TIMES, json_text({"cpu_s": [seconds.get(run, 0.0) for run in wanted]}))
+                write_atomically(self.runs / TIMES, json_text({"cpu_s": self._seconds_of(wanted)}))
                 (folder / FOLDED).replace(target)
                 sync(self.runs)
             finally:
@@ -243,6 +288,19 @@ class Records:
                 path.unlink(missing_ok=True)
         self._forget()
         self.refresh()
+
+    def _seconds_of(self, runs: Sequence[str]) -> list[float]:
+        """CPU seconds of these runs, 0 where they are not known."""
+        times = self._times_of_frames()
+        found = array("d", bytes(8 * len(runs)))
+        # The runs of a frame mostly follow one another, in its order.
+        for begin, end, number in _stretches([self._frame_of[run] for run in runs]):
+            place = {run: at for at, run in enumerate(self._heads(number))}
+            spent = times.get(number, ())
+            for at in range(begin, end):
+                if (where := place.get(runs[at], len(spent))) < len(spent):
+                    found[at] = spent[where]
+        return found.tolist()
 
     def _parts(self, order: Sequence[str]) -> Iterator[bytes]:
         """The frames of a folded log. A frame that holds what it should is taken as it is."""
@@ -277,6 +335,15 @@ class Records:
             texts = [self.texts(run) for run in runs]
             directories = [one.run_id for one in texts if self.has_directory(one.run_id)]
             yield log.runs_frame(log.Group(program, self._definitions[definitions], texts, directories))
+
+
+def _stretches(values: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Where equal values follow one another: begin, end, value."""
+    begin = 0
+    for value, members in groupby(values):
+        end = begin + sum(1 for _ in members)
+        yield begin, end, value
+        begin = end
 
 
 class Writer:

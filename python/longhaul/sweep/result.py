@@ -101,6 +101,12 @@ class SweepResult:
         """One row per point and metric: `n`, `mean`, `median`, `stdev`, `ci95_low`, `ci95_high`, `minimum`, `maximum`."""
         return self._with_parameters(read_table(self.path / "cells.parquet"))
 
+    def values(self, metric: str) -> pl.DataFrame:
+        """The columns `seed` and `metric` of `runs`, without reading the others: a million runs have hundreds of megabytes of them."""
+        if "runs" in self.__dict__:
+            return self.runs.select("seed", metric)
+        return read_table(self.path / "runs.parquet", ["run_id", "cell", "seed", metric]).select("seed", metric)
+
     def _with_parameters(self, table: pl.DataFrame) -> pl.DataFrame:
         """The table, which has a column for each parameter of the manifest, or they are not of one sweep."""
         unknown = [name for name in self.parameters if name not in table.columns]
@@ -144,7 +150,8 @@ class SweepResult:
         import polars as pl
 
         chosen = list(metrics) if metrics is not None else [m for m in self.metrics if "." not in m]
-        refuse_unknown(chosen, self.runs.columns)
+        if not set(chosen) <= set(self.metrics):  # it may be a metric without any value
+            refuse_unknown(chosen, self.runs.columns)
         wide = self.cells.select("cell", *self.parameters).unique(maintain_order=True)
         for name in chosen:
             part = self.cells.filter(pl.col("metric") == name).select(

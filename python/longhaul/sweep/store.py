@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import operator
 import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,9 @@ from ..units import counted
 from ..vouching import SWEEP_FILES
 from . import folders, frames
 from .making import Batch
-from .plan import Plan, PlannedRun
+from .plan import Plan
 from .records import Records, Writer
+from .runs import PlannedRun, chosen, ids_of, points_of
 
 MANIFEST = "manifest.json"
 #: What stands in a directory in which the first file of a sweep is being written.
@@ -48,6 +50,8 @@ class Store:
         self._accepted: list[dict[str, Any]] = []
         self._programs: frozenset[str] | None = None
         self._whole: dict[str, bool] = {}
+        #: Which of the plan's runs are done, and as of which frames and programs.
+        self._known: tuple[tuple[tuple[int, int], frozenset[str]], bytearray] | None = None
         #: A digest of what the tables on the disk are made of.
         self._tables_of: str | None = None
         #: The program that made runs which do not name theirs.
@@ -169,7 +173,7 @@ class Store:
     def _continues_damaged(self, damage: str, *, resume: bool, force: bool) -> bool:
         """As `continues`, where the manifest cannot be read: it can be made anew if runs of this sweep are there."""
         there = set(folders.names(self.runs))
-        found = sum(run.run_id in self.records or run.run_id in there for run in self.plan.unique)
+        found = sum(run_id in self.records or run_id in there for run_id in ids_of(self.plan.unique))
         if resume and found:
             return True
         if force:
@@ -211,6 +215,17 @@ class Store:
             return False
         return self._is_whole(run) if self.has_series(run) else not (tables or run.tables)
 
+    def which_done(self, runs: Sequence[PlannedRun], tables: bool = False) -> bytearray:
+        """For each of some runs 1 if it is `done`, else 0: the same, for a million at once."""
+        if tables or self.records.any_directory or any(point.tables for point in points_of(runs)):
+            return bytearray(self.done(run, tables) for run in runs)
+        if runs is not self.plan.unique:
+            return bytearray(self.records.made_by(ids_of(runs), self.programs()))
+        now = self.records.frames, self.programs()
+        if self._known is None or self._known[0] != now:
+            self._known = now, bytearray(self.records.made_by(ids_of(runs), self.programs()))
+        return self._known[1]
+
     def _is_whole(self, run: PlannedRun) -> bool:
         if run.run_id not in self._whole:
             self._whole[run.run_id] = folders.is_whole(self.run_path(run))
@@ -236,6 +251,8 @@ class Store:
     def foreign(self) -> list[PlannedRun]:
         """Runs of the plan that are there, but from a program whose results may differ."""
         accepted = self.programs()
+        if self.records.programs() <= accepted:
+            return []
         return [run for run in self.plan.unique if (by := self.made_by(run)) is not None and by not in accepted]
 
     def accept(self, programs: Iterable[str], checked: int) -> None:
@@ -245,14 +262,15 @@ class Store:
         self._programs = None
         self.write_manifest({})
 
-    def missing(self, shard: tuple[int, int] | None = None, tables: bool = False) -> list[PlannedRun]:
+    def missing(self, shard: tuple[int, int] | None = None, tables: bool = False) -> Sequence[PlannedRun]:
         """The runs of the plan, or of one shard of it, that are not done."""
-        return [run for run in (self.plan.shard(*shard) if shard else self.plan.unique) if not self.done(run, tables)]
+        wanted = self.plan.shard(*shard) if shard else self.plan.unique
+        return chosen(wanted, map(operator.not_, self.which_done(wanted, tables)))
 
     def write_manifest(self, failures: Mapping[str, str], done: int | None = None) -> None:
         """Writes how the sweep stands; `done` runs are, as far as the caller knows."""
         if done is None:
-            done = sum(map(self.done, self.plan.unique))
+            done = sum(self.which_done(self.plan.unique))
         inventory.put(self.path, MANIFEST, json_text(self._manifest(failures, done)), force=True)
 
     def _manifest(self, failures: Mapping[str, str], done: int) -> dict[str, Any]:
@@ -280,15 +298,20 @@ class Store:
 
     def rows(self) -> list[Row]:
         """The runs of the plan that are done, with their metrics."""
-        return list(frames.rows([run for run in self.plan.runs if self.done(run)], self.records))
+        return list(frames.rows(self._finished(), self.records))
+
+    def _finished(self) -> Sequence[PlannedRun]:
+        """The runs of the plan that are done."""
+        runs = self.plan.runs
+        return chosen(runs, self.which_done(runs))
 
     def finish(self, failures: Mapping[str, str], *, fold: bool = True) -> None:
         """Puts the runs into one log, if nobody else adds any, and writes the tables and the manifest."""
         try:
             self.records.refresh()
-            done = sum(map(self.done, self.plan.unique))
+            done = sum(self.which_done(self.plan.unique))
             if fold or done == len(self.plan.unique):
-                self.records.fold([run.run_id for run in self.plan.unique], self._writer)
+                self.records.fold(ids_of(self.plan.unique), self._writer)
             self.write_manifest(failures, done)
             self.write_tables()
             self.write_manifest(failures, done)
@@ -304,11 +327,8 @@ class Store:
     def write_tables(self) -> None:
         """Writes `runs.parquet` and, with `cells`, `cells.parquet` over all runs that are done; not if they are there."""
         self.records.refresh()
-        done = [run for run in self.plan.runs if self.done(run)]
-        digest = hashlib.sha256(self.plan.plan_id.encode())
-        for run in done:
-            digest.update(run.run_id.encode())
-        content = digest.hexdigest()[:32]
+        done = self._finished()
+        content = hashlib.sha256((self.plan.plan_id + "".join(ids_of(done))).encode()).hexdigest()[:32]
         names = ["runs.parquet", *(["cells.parquet"] if self.cells else []), "definitions.json"]
         if self._tables_of == content and outputs.are_as_listed(self.path, names):
             return
@@ -327,7 +347,7 @@ class Store:
         self._tables_of = content
 
 
-def _write_tables(place: Path, plan: Plan, done: list[PlannedRun], records: Records, cells: bool) -> None:
+def _write_tables(place: Path, plan: Plan, done: Sequence[PlannedRun], records: Records, cells: bool) -> None:
     frames.write_runs(place / "runs.parquet", plan, done, records)
     if cells:
         frames.write_cells(place / "cells.parquet", plan, place / "runs.parquet")
