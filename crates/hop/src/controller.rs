@@ -86,6 +86,8 @@ const FAIR_SLACK: Duration = Duration::from_millis(40);
 const SILENCE: Duration = Duration::from_millis(300);
 /// In an outage a packet leaves now and then, to find its end.
 const OUTAGE_PROBE: Duration = Duration::from_millis(100);
+/// Over a long path, what looks for the end of an outage leaves so many times in a round trip: the end is known a round trip later anyway.
+const PROBES_PER_ROUND: u64 = 16;
 /// Share of the pace at which packets leave that exceed what may be in flight, in percent.
 const TRICKLE: u64 = 2;
 
@@ -231,6 +233,11 @@ impl RateController {
         (self.in_flight > 0).then(|| self.waits_since + self.rtt() + SILENCE)
     }
 
+    /// What looks for the end of an outage leaves so far apart: the given time, or a part of the round trip if that is longer.
+    pub fn apart(&self, least: Duration) -> Duration {
+        least.max(self.rtt() / PROBES_PER_ROUND)
+    }
+
     /// For how long packets are in flight without an ACK.
     pub fn unanswered(&self, now: Instant) -> Duration {
         if self.in_flight > 0 { now.since(self.waits_since) } else { Duration::ZERO }
@@ -250,7 +257,7 @@ impl RateController {
             self.paused = true;
             let slow = Rate::from_bps(self.rate.as_bps() * TRICKLE / 100);
             let pause = slow.transmission_time(Size::from_bytes(self.packet()));
-            let pause = if self.is_silent(now) { OUTAGE_PROBE } else { pause.min(OUTAGE_PROBE) };
+            let pause = if self.is_silent(now) { self.apart(OUTAGE_PROBE) } else { pause.min(OUTAGE_PROBE) };
             let release = self.last_sent + pause;
             return if release > now { Allowance::Until(release) } else { Allowance::Packets(1) };
         }

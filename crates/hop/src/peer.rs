@@ -21,7 +21,7 @@ mod sending;
 
 /// Codes of resets from here on are refusals.
 const REFUSED: u32 = 1 << 16;
-/// PINGs in an outage are so far apart.
+/// PINGs in an outage are so far apart, or farther over a long path.
 const PROBES: Duration = Duration::from_millis(250);
 /// A handshake without an answer is given up after this time, or four round trips.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -200,7 +200,7 @@ impl Peer {
         self.flush_blocks(now);
         if self.probe_at.is_some_and(|due| due <= now) {
             // quinn-proto's own probes become rarer and rarer.
-            self.probe_at = Some(now + PROBES);
+            self.probe_at = Some(now + self.shared.lock().controller.apart(PROBES));
             if self.state != State::Handshake {
                 self.connection.ping();
                 self.dirty = true;

@@ -148,6 +148,34 @@ fn an_outage_loses_nothing() {
     }
 }
 
+/// Over a round trip of 20 min the end of an outage is looked for some times in a round trip, not four times a second: 3 h in which nothing
+/// arrives took 37,000 PINGs from each side.
+#[test]
+fn an_outage_of_an_interplanetary_link_is_not_filled_with_probes() {
+    let text = "[run]\nduration = \"24 h\"\nsample = \"10 min\"\n\
+         [[link]]\nname = \"space\"\nends = [\"earth\", \"mars\"]\nrate = \"2 Mbit/s\"\ndelay = \"600 s\"\nqueue = \"300 MB\"\n\
+         outages = [{ start = \"2 h\", duration = \"3 h\" }]\n\
+         [[link]]\nname = \"lan\"\nends = [\"control\", \"earth\"]\nrate = \"1 Gbit/s\"\ndelay = \"5 ms\"\n\
+         [[link]]\nname = \"field\"\nends = [\"mars\", \"rover\"]\nrate = \"1 Gbit/s\"\ndelay = \"5 ms\"\n\
+         [[middlebox]]\nname = \"pep\"\nkind = \"split\"\nat = \"earth\"\npeer = \"mars\"\n\
+         long = { transport = \"hop\", keep_alive = \"10 min\", idle_timeout = \"12 h\" }\n\
+         [[flow]]\nname = \"early\"\nfrom = \"control\"\nto = \"rover\"\nstart = \"45 min\"\napp = { kind = \"bulk\", size = \"2 MB\" }\n\
+         [[flow]]\nname = \"outside\"\nfrom = \"control\"\nto = \"rover\"\nstart = \"3 h\"\napp = { kind = \"bulk\", size = \"2 MB\" }\n";
+    let scenario = load(text, "test", &[]).unwrap_or_else(|error| panic!("{error}"));
+    let summary = simulate(&scenario, RunOptions::default()).unwrap().summary;
+    // The second flow begins in the outage, in which all that it sends is lost: 2 h later a probe and its ACK take a round trip, and
+    // what is sent again half of one.
+    let took = metric(&summary.flows[1], "completion_time_s");
+    assert!((7200.0 + 1800.0..7200.0 + 1900.0).contains(&took), "{took} s");
+    assert_eq!(of_pep(&summary, "lost_acknowledged_bytes"), 0.0);
+    for way in &summary.middleboxes[0].long_hop {
+        let of = |name| way.metrics.get(name).unwrap();
+        // Two times 2 MB in packets, the second again, since it was sent into the outage, and some hundred PINGs.
+        assert!(of("sent_packets") < 12_000.0, "{} packets from {}", of("sent_packets"), way.from);
+        assert!(of("retransmitted_packets") < 1_700.0, "{}", of("retransmitted_packets"));
+    }
+}
+
 /// One that is longer than the idle timeout ends all connections, which is counted, and a later one is carried again.
 #[test]
 fn an_outage_beyond_the_idle_timeout_resets() {
