@@ -16,6 +16,22 @@ const FISH: &str = "functions --query fish_prompt; and functions --copy fish_pro
     or function longhaul_prompt; echo '> '; end; \
     function fish_prompt; echo -n \"$LONGHAUL_PROMPT\"; longhaul_prompt; end";
 
+/// What zsh reads before the user's files, in a directory of its own, which it removes: then the user's, and the prompt before each line,
+/// since themes set theirs anew.
+const ZSH: &str = "command rm -rf -- \"$ZDOTDIR\"\n\
+    if [[ -n $LONGHAUL_ZDOTDIR ]]; then ZDOTDIR=$LONGHAUL_ZDOTDIR; else unset ZDOTDIR; fi\n\
+    unset LONGHAUL_ZDOTDIR LONGHAUL_ZSH\n\
+    [[ ! -r ${ZDOTDIR:-$HOME}/.zshenv ]] || source ${ZDOTDIR:-$HOME}/.zshenv\n\
+    longhaul_prompt() {\n\
+    [[ $PS1 == \"$LONGHAUL_PROMPT\"* ]] || PS1=\"$LONGHAUL_PROMPT$PS1\"\n\
+    precmd_functions=(${precmd_functions:#longhaul_prompt} longhaul_prompt)\n\
+    }\n\
+    typeset -ga precmd_functions\n\
+    precmd_functions+=(longhaul_prompt)\n";
+/// How zsh is started with it; without room for the directory, without it.
+const ZSH_START: &str = "directory=$(mktemp -d) && print -rn -- \"$LONGHAUL_ZSH\" >$directory/.zshenv && \
+    LONGHAUL_ZDOTDIR=$ZDOTDIR ZDOTDIR=$directory exec \"$0\" -i; exec \"$0\" -i";
+
 impl Prompt {
     /// Of a shell at a node. Shells without a way to add to the user's prompt have the text in `LONGHAUL_PROMPT` only.
     pub fn of(shell: &str, node: &str) -> Prompt {
@@ -30,6 +46,10 @@ impl Prompt {
                 words(&[shell, "--norc", "-c", start, shell])
             }
             "fish" => words(&[shell, "--init-command", FISH]),
+            "zsh" => {
+                environment.push(("LONGHAUL_ZSH", ZSH.to_string()));
+                words(&[shell, "-f", "-c", ZSH_START, shell])
+            }
             "sh" | "dash" | "ash" | "busybox" => {
                 environment.push(("PS1", format!("{text}$ ")));
                 words(&[shell])

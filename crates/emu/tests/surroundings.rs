@@ -6,7 +6,7 @@ mod bed;
 use bed::{EMULATOR, PATH, can_run, namespaces, run, scenario, shell, text, wait_for};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -540,7 +540,11 @@ fn a_shell_shows_where_it_is() {
         return;
     }
     let file = scenario("banner", PATH);
-    for shell in ["/bin/bash", "/bin/sh"] {
+    for shell in ["/bin/bash", "/bin/sh", "/usr/bin/zsh"] {
+        if !Path::new(shell).exists() {
+            eprintln!("skipped: no {shell} here");
+            continue;
+        }
         let steps = serde_json::json!([[0.3, "(longhaul far) ", "echo at-$LONGHAUL_NODE; exit 3\n"]]);
         let inside = format!("HOME=/nonexistent SHELL={shell} exec {EMULATOR} shell {}", file.display());
         let (seen, status) = typed(steps, &["sh", "-c", &inside]);
