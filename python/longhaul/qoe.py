@@ -100,6 +100,22 @@ def unfinished(result: Result) -> tuple[int, int]:
     return max(0, len(names) - done), len(names)
 
 
+#: Ends of metrics of which less is better.
+_LESS = (
+    "_s", "loss_rate", "drop_rate", "mark_rate", "retransmission_rate", "timeouts", "stalls", "stall_share",
+    "queue_mean_packets", "queue_max_packets", "lost_packets", "retransmitted_packets", "congestion_events",
+)  # fmt: skip
+
+
+def smaller_is_better(metric: str) -> bool:
+    """Whether less of a metric is better: times, losses, stalls, queues.
+
+    >>> smaller_is_better("group.web.page_time_p95_s"), smaller_is_better("goodput_bps"), smaller_is_better("mos")
+    (True, False, False)
+    """
+    return metric.rpartition(".")[2].endswith(_LESS)
+
+
 def _present(wanted: Iterable[str], names: set[str]) -> list[str]:
     return [
         name if name in names else _INSTEAD[name] for name in wanted if name in names or _INSTEAD.get(name) in names

@@ -206,6 +206,32 @@ def metrics(text: str | None) -> list[str] | None:
     return chosen
 
 
+#: To which point the others of a sweep are compared.
+BASELINE = typer.Option(
+    None,
+    "--baseline",
+    metavar="PATH=VALUE",
+    help="Compare the points of a sweep with that of this value, as in --baseline variant=reno; parameters that are not given are the"
+    " same in both; may be repeated  [default: the first point]",
+    show_default=False,
+)
+
+
+def baseline(given: Sequence[str] | None) -> dict[str, str] | None:
+    """`--baseline variant=reno` as values by parameter.
+
+    >>> baseline(['queue.limit="10 packets"', "variant=reno"])
+    {'queue.limit': '10 packets', 'variant': 'reno'}
+    """
+    found = {}
+    for text in given or ():
+        path, equals, value = text.partition("=")
+        if not equals or not path.strip():
+            raise UsageError(f"--baseline {text!r}: write PATH=VALUE, as in --baseline variant=reno")
+        found[path.strip()] = value.strip().strip("\"'")
+    return found or None
+
+
 def shard(text: str | None) -> tuple[int, int] | None:
     """`--shard 3/8` as number and count.
 
