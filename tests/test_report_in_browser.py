@@ -13,7 +13,7 @@ import longhaul
 import numpy as np
 import pytest
 from longhaul import Scenario
-from longhaul.report import dots, explore, maps, panels, sequence
+from longhaul.report import explore, maps, panels, sequence
 from longhaul_studies import Figure as StudyFigure
 from longhaul_studies import Results, drawing
 from longhaul_studies import page as pages

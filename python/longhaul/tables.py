@@ -51,6 +51,8 @@ _SWEEP = ("utilisation", "loss_rate", "rtt_mean_s", "timeouts")
 #: Counts that most links do not have: shown where they are not zero.
 _RARE = ("drops_early", "drops_forced", "drops_loss", "mark_rate", "marks")
 _FEW = 12
+#: Kinds of applications of which flows are chosen, of more flows than these.
+_KINDS = 6
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,10 @@ def object_table(result: Result, kind: str, short: bool = False) -> Table:
     ]
     headings = [({"flows": "Flow", "groups": "Group", "links": "Link"}[kind], "")]
     headings += [
-        (result.definitions.get(n, {}).get("title", n), result.definitions.get(n, {}).get("definition", ""))
+        (
+            qoe.title(n, result.definitions, of_flow=kind == "flows"),
+            result.definitions.get(n, {}).get("definition", ""),
+        )
         for n in names
     ]
     if kind == "flows":
@@ -121,10 +126,20 @@ def object_table(result: Result, kind: str, short: bool = False) -> Table:
     return Table(headings, rows)
 
 
+def _without_equal(names: Sequence[str], values: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Metrics of QoE without the 95th percentile where that is the mean everywhere: of one transfer, page or response."""
+    return [
+        name
+        for number, name in enumerate(names)
+        if not (number and name.endswith("_p95_s"))
+        or any(one.get(name) != one.get(names[number - 1]) for one in values)
+    ]
+
+
 def _felt_by(result: Result, kind: str, items: list[dict[str, Any]]) -> list[str]:
     """The columns that a table of flows or groups begins with: their applications' QoE."""
     if kind == "groups":
-        first = qoe.of_groups(item["metrics"] for item in items)
+        first = _without_equal(qoe.of_groups(item["metrics"] for item in items), [item["metrics"] for item in items])
         unfinished = ["completed_flows"] if qoe.unfinished(result)[0] else []
         # Of transfers of which none ended, their rate is all there is.
         return [
@@ -186,6 +201,7 @@ def predictions(result: Result) -> Table:
 def key_numbers(result: Result) -> list[tuple[str, str]]:
     """Title and value of the metrics that people look at first: those of QoE before all others."""
     first = qoe.of_groups(group["metrics"] for group in result.summary["groups"]) or qoe.of_group(result.metrics)
+    first = _without_equal(first, [result.metrics])
     wanted = [*first, "utilisation", "jain_index", "loss_rate", "rtt_mean_s"]
     shown = [n for n in wanted if result.metrics.get(n) is not None]
     if "jain_index" in shown and (len(result.summary["flows"]) < 2 or not qoe.like_demand(result)):
@@ -390,6 +406,8 @@ def _felt_in(sweep: SweepResult) -> list[str]:
             groups.setdefault(name, []).append(end)
     if len(groups) < 2:
         first = qoe.of_group(m for m in sweep.metrics if "." not in m)
+        wide = sweep.runs.select([m for m in first if m in sweep.runs.columns]).iter_rows(named=True)
+        first = _without_equal(first, list(wide))
         return list(dict.fromkeys([*first, *_of_unfinished(sweep)]))
     each = 2 if len(groups) < 3 else 1
     chosen = [f"group.{name}.{m}" for name, ends in list(groups.items())[:4] for m in qoe.of_group(ends)[:each]]
@@ -419,13 +437,21 @@ def warning_text(warning: dict[str, str]) -> str:
 
 
 def chosen_flows(result: Result) -> list[dict[str, Any]]:
-    """All flows if they are few; else the slowest, those around the median, and the fastest."""
+    """All flows if they are few; else, of each kind of application, those that its users find worst, those around the median, and the
+    best."""
     flows: list[dict[str, Any]] = result.summary["flows"]
     if len(flows) <= _FEW:
         return flows
-    ordered = sorted(flows, key=lambda flow: (flow["metrics"].get("goodput_bps") or 0.0, flow["id"]))
-    middle = len(ordered) // 2
-    return ordered[:3] + ordered[middle - 1 : middle + 2] + ordered[-3:]
+    like = list(qoe.like(flows).values())
+    each = max(1, 3 // len(like))
+    chosen: list[dict[str, Any]] = []
+    for ordered in like[:_KINDS]:
+        middle = len(ordered) // 2
+        picked = (
+            *ordered[:each], *ordered[max(0, middle - each // 2) : middle + (each + 1) // 2], *ordered[-each:],
+        )  # fmt: skip
+        chosen += list({flow["id"]: flow for flow in picked}.values())
+    return chosen
 
 
 def groups_differ_from_flows(result: Result) -> bool:

@@ -95,7 +95,7 @@ def difference(mean: float, low: float | None, high: float | None, unit: str) ->
     """A difference with its sign and its 95 % interval, in one unit.
 
     >>> difference(0.4, 0.23, 0.57, "s"), difference(-1.2e6, None, None, "bit/s")
-    ('+0.40 s (+0.23 to +0.57)', '−1.2 Mbit/s')
+    ('+400 ms (+230 to +570)', '−1.2 Mbit/s')
     >>> difference(0.0, 0.0, 0.0, "s")
     'equal'
     """

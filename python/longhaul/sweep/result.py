@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .. import stats
 from ..errors import PlotError, ResultError
 from ..naming import meant
+from ..qoe import title
 from ..results import Result, load_run, read_table, unit_of
 from ..units import counted
 from ..values import folder
@@ -129,7 +130,7 @@ class SweepResult:
     def title(self, metric: str) -> str:
         """A metric's title for axes and tables."""
         *place, name = metric.rsplit(".", 1)
-        text = self.definitions.get(name, {}).get("title", name)
+        text = title(name, self.definitions, of_flow=bool(place) and place[0].startswith("flow."))
         return f"{text} ({place[0].split('.', 1)[-1]})" if place else text
 
     def run(self, run_id: str) -> Result:
