@@ -548,7 +548,7 @@ def test_a_pair_has_no_part_that_makes_it_worse_alone():
     assert _ranked(base, [good, fine, pair], ["f"])[0].remedy.title == "good; nagle"
 
 
-def test_queues_are_tried_on_both_directions_of_a_link():
+def test_queues_are_tried_on_both_directions_of_a_link(capsys):
     """Calls beside uploads and downloads over DSL: a queue of one direction alone leaves one of the calls at 1."""
     calls = {"app": {"kind": "cbr", "rate": "64 kbit/s", "message": "160 B", "voice": True}, "tcp": {"nagle": False}}
     scenario = (
@@ -566,9 +566,8 @@ def test_queues_are_tried_on_both_directions_of_a_link():
     assert found.best.title == "fq_codel on both directions of dsl"
     assert all(found.best.before[name].values["mos"] < 1.5 for name in ("call-up", "call-down"))
     assert all(found.best.after[name].values["mos"] > 4.0 for name in ("call-up", "call-down"))
-    page = io.StringIO()
-    _print(Console(file=page, width=160), found, False)
-    assert "Ranked by the factor" in page.getvalue()
+    _print(Console(file=io.StringIO(), width=160), found, False)
+    assert "Ranked by the factor" in capsys.readouterr().out
 
 
 def test_completions_of_transfers_that_did_not_end_are_marked():

@@ -50,6 +50,7 @@ def advise(
         "--set",
         metavar="PATH=VALUE",
         help='Override a setting first, as in --set link.satellite.delay="120 ms".',
+        autocompletion=options.setting_paths,
     ),
     jobs: int | None = JOBS,
     engine: str = ENGINE,

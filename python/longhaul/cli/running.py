@@ -46,6 +46,7 @@ SET = typer.Option(
     "--set",
     metavar="PATH=VALUE",
     help='Override a setting, as in --set link.satellite.delay="120 ms".',
+    autocompletion=options.setting_paths,
 )
 SEED = typer.Option(None, "--seed", min=0, help="Seed of all random streams (of a sweep: of the first replication).")
 OUT = typer.Option(None, "--out", "-o", help="Result directory  [default: results/NAME-ID]", show_default=False)
