@@ -110,8 +110,8 @@ def differences(sweep: SweepResult, metric: str, base: Mapping[int, int]) -> dic
         if cell == other or not pairs:
             continue
         one = stats.estimate(pairs)
-        bounds = (one.low, one.high) if one.n > 1 else (None, None)
-        found[cell] = Difference(one.mean, *bounds, one.n)
+        several = one.n > 1
+        found[cell] = Difference(one.mean, one.low if several else None, one.high if several else None, one.n)
     return found
 
 
