@@ -6,9 +6,12 @@ from pathlib import Path
 
 import longhaul
 import pytest
-from longhaul import Scenario
+from longhaul import Scenario, explain, qoe
+from longhaul.experience import experiences
 from longhaul.explain import accounting, explain_result, limit_title
 from longhaul.results import Result
+from longhaul.why.case import Case
+from longhaul.why.table import interventions
 
 ACCELERATED = """
 name = "accelerated"
@@ -165,3 +168,44 @@ def test_every_example_of_one_run_is_explained():
     result = longhaul.run(Path(longhaul.__file__).parent / "examples/geo-one-flow.toml", tables=False)
     text = result.explain(seconds=30.0)
     assert "satellite (hub → terminal)" in text
+
+
+def test_twenty_thousand_flows_are_read_in_seconds(command, scenario, tmp_path):
+    """What an explanation does beside its runs: sentences, shares and interventions. It took longer than the run."""
+    out = tmp_path / "r"
+    command("run", scenario, "--out", out, "-q")
+    result = longhaul.load(out)
+    summary = dict(result.summary)
+    flows = summary["flows"]
+    summary["flows"] = [{**flows[number % len(flows)], "id": number} for number in range(20_000)]
+    content = explain.content_of(result)
+    began = time.process_time()
+    texts = explain.group_texts(summary["flows"])
+    case = Case(content, summary, str(flows[0]["group"]))
+    found = interventions(case)
+    experiences(summary, content)
+    assert time.process_time() - began < 5.0
+    assert found
+    assert "20,000 flows" in texts[0].text
+
+
+def test_what_users_notice_leads_the_accounting():
+    """A call of which 95 % of the time its sender had nothing to send: that is no complaint, its delay is."""
+    flow = {
+        "id": 0, "app": "cbr", "limited": {"application": 0.95, "cwnd": 0.05},
+        "metrics": {"goodput_bps": 6e4, "mos": 1.0, "call_delay_s": 3.9},
+    }  # fmt: skip
+    assert explain.accounting(flow).startswith("mean opinion score 1, delay 3.9 s; its time: application 95 %")
+    calls = [{**flow, "id": n, "metrics": {**flow["metrics"], "mos": mos}} for n, mos in enumerate((4.0, 1.0, 3.0))]
+    assert [one["id"] for one in explain.worst_first(calls)] == [1, 2, 0]
+
+
+def test_like_applications_are_compared_with_like_ones():
+    """The slowest page is not the flow with the least goodput, which is a call."""
+    page = {"app": "web", "metrics": {"pages": 3, "page_time_mean_s": 2.0, "page_time_p95_s": 4.0, "goodput_bps": 1e5}}
+    worse = {"app": "web", "metrics": {**page["metrics"], "page_time_p95_s": 9.0, "goodput_bps": 9e5}}
+    call = {"app": "cbr", "metrics": {"mos": 4.2, "call_delay_s": 0.1, "goodput_bps": 6e4}}
+    flows = [{**one, "id": number} for number, one in enumerate((page, call, worse))]
+    assert {app: [one["id"] for one in members] for app, members in qoe.like(flows).items()} == {
+        "web": [2, 0], "cbr": [1],
+    }  # fmt: skip

@@ -13,7 +13,7 @@ import longhaul
 import numpy as np
 import pytest
 from longhaul import Scenario
-from longhaul.report import dots, explore, maps, overview, panels, sequence
+from longhaul.report import explore, maps, panels, sequence
 from longhaul_studies import Figure as StudyFigure
 from longhaul_studies import Results, drawing
 from longhaul_studies import page as pages
@@ -439,15 +439,6 @@ def test_points_without_a_value_are_holes_that_are_named(command, tmp_path, scen
     assert command("sweep", scenario, "--set", size, *grid[:2], *more, "-n", 1, "--out", tmp_path / "m", "-q").code == 0
     values = maps.drawn(longhaul.load(tmp_path / "m"), "completion_time_mean_s", "m").panel["cells"]["values"]
     assert [[one is None for one in row] for row in values] == [[True, False, False]] * 3
-
-
-def test_points_that_cannot_be_distinguished_are_counted():
-    points = [dots.Point((n,), mean, ends, 3, "") for n, mean, ends in (
-        (1, 1.0, (0.5, 1.5)), (2, 4.0, (3.0, 5.0)), (3, 4.5, None), (4, 6.0, (4.5, 7.5)),
-    )]  # fmt: skip
-    assert overview._overlapping(points) == 2
-    assert overview._overlapping(points[:3]) == 1
-    assert overview._overlapping([dots.Point((n,), 1.0, None, 1, "") for n in range(2)]) == 0
 
 
 def test_what_a_figure_shows_stands_in_its_text(command, tmp_path, scenario):

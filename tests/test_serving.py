@@ -287,3 +287,13 @@ def test_a_manifest_of_another_program_hides_no_result(tmp_path, scenario):
         (place / "manifest.json").write_text('{"name": "my app", "icons": [], "kind": "app"}')
     assert [(one.name, one.kind) for one in serving.find(folder)] == [("one", "run")]
     assert longhaul.load(folder / "one").name == "small"
+
+
+def test_who_opens_the_address_without_its_token_is_told_where_that_stands(tmp_path):
+    with Server(tmp_path, 0) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}/", timeout=20)
+        assert refused.value.code == 404
+        assert "the token that `longhaul serve` printed" in refused.value.read().decode()
+        server.shutdown()

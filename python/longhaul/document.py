@@ -45,8 +45,16 @@ def read(path: Path) -> Document:
     except (OSError, ValueError) as error:  # a ValueError is a path with a NUL in it
         failure = error if isinstance(error, OSError) else OSError(str(error))
         message = explain_os_error(failure, "read the scenario", path)
-        raise ScenarioError(message + (_meant(path) if isinstance(error, FileNotFoundError) else "")) from None
+        hint = _meant(path) if isinstance(error, FileNotFoundError) else _of_result(path)
+        raise ScenarioError(message + hint) from None
     return replace(_parsed(data, path), folder=_absolute(path).parent)
+
+
+def _of_result(path: Path) -> str:
+    """What to do with a result that was given as a scenario."""
+    if not (path / "scenario.toml").is_file():
+        return ""
+    return f"; it is a result: its scenario is {printed(path / 'scenario.toml')}, and `longhaul explain {printed(path)}` and `longhaul report` read the result"
 
 
 def _absolute(path: Path) -> Path:

@@ -47,6 +47,8 @@ class Experience:
     unfinished: tuple[int, int] = (0, 0)
     #: No transfer has delivered anything: its time is a number for the score alone.
     never: bool = False
+    #: A second number that its users notice, in words.
+    beside: str = ""
 
     @property
     def first(self) -> str:
@@ -69,7 +71,12 @@ class Experience:
         name = metric or self.first
         if self.never:
             return "never"
-        return quantity(self.values[name], unit_of(name), 3)
+        text = quantity(self.values[name], unit_of(name), 3)
+        missing, every = self.unfinished
+        if not missing:
+            return text
+        # The time that it would take at the rate that it had.
+        return f"{text} (extrapolated{'' if missing == every else f' for {missing:,} of {every:,}'})"
 
     def unit(self, metric: str | None = None) -> str:
         """The unit of one of its metrics, empty for opinions."""
@@ -124,7 +131,9 @@ def experiences(summary: Mapping[str, Any], content: Mapping[str, Any]) -> dict[
         elif kind == "streams":
             one = _streams(name, flows, summary)
         elif kind in ("videos", "calls"):
-            one = Experience(name, kind, {"mos": float(group["metrics"].get("mos") or _WORST)})
+            delay = group["metrics"].get("call_delay_s")
+            beside = f"a delay of {quantity(float(delay), 's')}" if delay else ""
+            one = Experience(name, kind, {"mos": float(group["metrics"].get("mos") or _WORST)}, beside=beside)
         else:
             one = _answers(name, kind, group["metrics"], summary)
         if one is not None:

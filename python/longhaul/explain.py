@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import core, usage
+from . import core, qoe, usage
 from .document import Document, read
 from .errors import LonghaulError, ResultError
+from .experience import unit_of
 from .results import Result, load_run
 from .units import counted, quantity
 from .usage import NAMES
@@ -68,7 +69,7 @@ class Explained:
     """What limits the groups of a run, if that could be tested, and the accounting of its flows' time."""
 
     name: str
-    #: The flows that were asked for, slowest first.
+    #: The flows that were asked for, of each kind of application the worst first.
     flows: list[dict[str, Any]]
     explanation: Explanation | None = None
     #: Why no cause was tested.
@@ -172,12 +173,12 @@ def _untestable(result: Result, seconds: float) -> str:
 def _chosen(
     summary: Mapping[str, Any], chosen: Callable[[Sequence[dict[str, Any]]], list[int] | None]
 ) -> list[dict[str, Any]]:
-    """The flows that were asked for, slowest first."""
+    """The flows that were asked for, of each kind of application the worst first."""
     flows = summary["flows"]
     if (wanted := chosen(flows)) is not None:
         numbers = frozenset(wanted)
         flows = [flow for flow in flows if flow["id"] in numbers]
-    active = by_goodput(flows)
+    active = worst_first(flows)
     known = {flow["id"] for flow in active}
     return [*active, *(flow for flow in flows if flow["id"] not in known)]
 
@@ -195,6 +196,8 @@ def accounting(flow: Mapping[str, Any]) -> str:
         return "it was not active in the measured time"
     if "goodput_bps" in metrics and metrics["goodput_bps"] is None:
         return "it had stopped before the measured time; only retransmissions and closing were left"
+    kind = qoe.kind_of_flow(flow)
+    felt = [name for name in qoe.of_flow(metrics, kind) if metrics.get(name) is not None] if kind != "streams" else []
     ordered = sorted(((share, name) for name, share in shares.items() if share >= _WORTH), reverse=True)
     parts = [f"{NAMES.get(name, name)} {quantity(share, 'share', 2)}" for share, name in ordered[:_NAMED]]
     text = (
@@ -202,6 +205,9 @@ def accounting(flow: Mapping[str, Any]) -> str:
         if metrics.get("delivered_bytes") != 0
         else "delivered nothing"
     )
+    if felt and kind != "transfers":
+        # What its users notice leads; the rate of a call or of requests is that of its application.
+        text = ", ".join(f"{_FELT[name]} {quantity(float(metrics[name]), unit_of(name))}" for name in felt)
     text += f"; its time: {', '.join(parts)}"
     lost, timeouts = metrics.get("loss_rate"), int(metrics.get("timeouts") or 0)
     if lost:
@@ -211,10 +217,24 @@ def accounting(flow: Mapping[str, Any]) -> str:
     return text
 
 
-def by_goodput(flows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The flows that were active while measured, slowest first."""
+#: What QoE of a flow is called in a line.
+_FELT = {
+    "mos": "mean opinion score",
+    "call_delay_s": "delay",
+    "stalls": "stalls",
+    "stall_share": "share of stalls",
+    "page_time_mean_s": "mean page",
+    "page_time_p95_s": "page, 95th percentile",
+    "response_time_p50_s": "median response",
+    "response_time_mean_s": "mean response",
+    "response_time_p95_s": "response, 95th percentile",
+}
+
+
+def worst_first(flows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The flows that were active while measured: of each kind of application what its users find worst first."""
     active = [flow for flow in flows if main_limit(flow)[0] and flow["metrics"].get("goodput_bps") is not None]
-    return sorted(active, key=lambda flow: (flow["metrics"]["goodput_bps"], flow["id"]))
+    return [flow for members in qoe.like(active).values() for flow in members]
 
 
 @dataclass(frozen=True)
@@ -235,13 +255,18 @@ def group_texts(flows: Sequence[dict[str, Any]]) -> list[GroupText]:
 
 
 def _group_text(flows: list[dict[str, Any]]) -> str:
-    active = by_goodput(flows)
+    active = worst_first(flows)
     if not active:
         return accounting(flows[0])
     text = accounting(active[len(active) // 2])
     if len(flows) > 1:
-        low, high = (quantity(float(flow["metrics"]["goodput_bps"]), "bit/s") for flow in (active[0], active[-1]))
-        text = f"{counted(len(flows), 'flow')}, {low} to {high}; the median flow: {text}"
+        ends = [found for flow in (active[0], active[-1]) if (found := qoe.noticed(flow))]
+        texts = [quantity(value, unit_of(name)) for name, value in ends]
+        # A transfer that did not end has another number than those that did.
+        if len({name for name, _ in ends}) > 1 or ends[0][0] not in _FELT:
+            texts = [quantity(float(flow["metrics"]["goodput_bps"]), "bit/s") for flow in (active[0], active[-1])]
+        span = f"{_FELT.get(ends[0][0], '')} " if ends[0][0] in _FELT and len({name for name, _ in ends}) == 1 else ""
+        text = f"{counted(len(flows), 'flow')}, {span}{' to '.join(texts)}; the median flow: {text}"
     idle = len(flows) - len(active)
     return f"{text}; {counted(idle, 'flow')} not active in the measured time" if idle else text
 

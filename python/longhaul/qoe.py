@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from .errors import ResultError
 from .results import Result
@@ -98,6 +99,83 @@ def unfinished(result: Result) -> tuple[int, int]:
         if of_kind.get(str(flow["group"])) == "transfers"
     }
     return max(0, len(names) - done), len(names)
+
+
+def title(metric: str, definitions: Mapping[str, Mapping[str, str]], *, of_flow: bool) -> str:
+    """A metric's title; goodput says over which time it is meant, since that of a transfer with an end has two.
+
+    >>> title("goodput_bps", {}, of_flow=True), title("loss_rate", {}, of_flow=True)
+    ('Goodput while active', 'loss_rate')
+    """
+    if metric == "goodput_bps":
+        return "Goodput while active" if of_flow else "Goodput over the run"
+    return definitions.get(metric, {}).get("title", metric)
+
+
+#: By what flows of each kind are ordered: the metric that its users notice first.
+_NOTICED = {
+    "videos": ("mos",),
+    "calls": ("mos", "call_delay_s"),
+    "pages": ("page_time_p95_s", "page_time_mean_s"),
+    "responses": ("response_time_p95_s", "response_time_p50_s", "response_time_mean_s"),
+    "transfers": ("completion_time_s",),
+    "streams": ("goodput_bps",),
+}
+
+
+def kind_of_flow(flow: Mapping[str, Any]) -> str:
+    """What the application of a flow is (see `kind`). A transfer that did not end has no completion time, but a size."""
+    metrics = flow.get("metrics") or {}
+    return (
+        kind(name for name in metrics if name != "completed_flows")
+        if metrics.get("completion_time_s") is None
+        else "transfers"
+    )
+
+
+def noticed(flow: Mapping[str, Any]) -> tuple[str, float] | None:
+    """The metric of a flow that its users notice first, and its value; `None` without any.
+
+    >>> noticed({"metrics": {"goodput_bps": 6e4, "mos": 1.2, "call_delay_s": 3.9}})
+    ('mos', 1.2)
+    """
+    metrics = flow.get("metrics") or {}
+    names = (*_NOTICED[kind_of_flow(flow)], "goodput_bps")
+    return next(((name, float(metrics[name])) for name in names if metrics.get(name) is not None), None)
+
+
+def like(flows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Flows by the kind of their application and, within it, from what its users find worst to the best."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for flow in flows:
+        found.setdefault(str(flow.get("app") or kind_of_flow(flow)), []).append(flow)
+    return {app: sorted(members, key=_badness) for app, members in found.items()}
+
+
+def _badness(flow: dict[str, Any]) -> tuple[float, float, int]:
+    """Small for what is bad: first what has no value of the metric that others have, as a transfer without an end."""
+    found = noticed(flow)
+    if found is None:
+        return 0.0, 0.0, int(flow["id"])
+    name, value = found
+    rank = 1.0 if kind_of_flow(flow) == "streams" and name == "goodput_bps" else 2.0
+    return rank, -value if smaller_is_better(name) else value, int(flow["id"])
+
+
+#: Ends of metrics of which less is better.
+_LESS = (
+    "_s", "loss_rate", "drop_rate", "mark_rate", "retransmission_rate", "timeouts", "stalls", "stall_share",
+    "queue_mean_packets", "queue_max_packets", "lost_packets", "retransmitted_packets", "congestion_events",
+)  # fmt: skip
+
+
+def smaller_is_better(metric: str) -> bool:
+    """Whether less of a metric is better: times, losses, stalls, queues.
+
+    >>> smaller_is_better("group.web.page_time_p95_s"), smaller_is_better("goodput_bps"), smaller_is_better("mos")
+    (True, False, False)
+    """
+    return metric.rpartition(".")[2].endswith(_LESS)
 
 
 def _present(wanted: Iterable[str], names: set[str]) -> list[str]:

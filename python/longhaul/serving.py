@@ -300,6 +300,10 @@ follow();
 """
 
 
+#: Who opens the address without its token is told where it stands.
+_NO_TOKEN = "not found: addresses of this page begin with the token that `longhaul serve` printed when it was started"
+
+
 class _Handler(BaseHTTPRequestHandler):
     server: Server
     server_version = "longhaul"
@@ -311,8 +315,12 @@ class _Handler(BaseHTTPRequestHandler):
         allowed = {f"127.0.0.1:{self.server.server_port}", f"localhost:{self.server.server_port}"}
         parts = urlsplit(self.path)
         token, _, what = parts.path.lstrip("/").partition("/")
-        if host not in allowed or not secrets.compare_digest(token.encode(), self.server.token.encode()):
+        if host not in allowed:
             self._answer("not found", status=HTTPStatus.NOT_FOUND, kind="text/plain")
+            return
+        if not secrets.compare_digest(token.encode(), self.server.token.encode()):
+            # The same for every wrong token.
+            self._answer(_NO_TOKEN, status=HTTPStatus.NOT_FOUND, kind="text/plain")
             return
         asked = {key: values[0] for key, values in parse_qs(parts.query).items()}
         pages: dict[str, Callable[[dict[str, str]], str]] = {

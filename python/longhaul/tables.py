@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import qoe
 from .explain import content_of, limit_title, main_limit
 from .results import Result, unit_of
-from .units import counted, plus_minus, quantity
+from .units import counted, difference, plus_minus, quantity
 from .why.case import link_name
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ _SWEEP = ("utilisation", "loss_rate", "rtt_mean_s", "timeouts")
 #: Counts that most links do not have: shown where they are not zero.
 _RARE = ("drops_early", "drops_forced", "drops_loss", "mark_rate", "marks")
 _FEW = 12
+#: Kinds of applications of which flows are chosen, of more flows than these.
+_KINDS = 6
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,10 @@ def object_table(result: Result, kind: str, short: bool = False) -> Table:
     ]
     headings = [({"flows": "Flow", "groups": "Group", "links": "Link"}[kind], "")]
     headings += [
-        (result.definitions.get(n, {}).get("title", n), result.definitions.get(n, {}).get("definition", ""))
+        (
+            qoe.title(n, result.definitions, of_flow=kind == "flows"),
+            result.definitions.get(n, {}).get("definition", ""),
+        )
         for n in names
     ]
     if kind == "flows":
@@ -121,10 +126,20 @@ def object_table(result: Result, kind: str, short: bool = False) -> Table:
     return Table(headings, rows)
 
 
+def _without_equal(names: Sequence[str], values: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Metrics of QoE without the 95th percentile where that is the mean everywhere: of one transfer, page or response."""
+    return [
+        name
+        for number, name in enumerate(names)
+        if not (number and name.endswith("_p95_s"))
+        or any(one.get(name) != one.get(names[number - 1]) for one in values)
+    ]
+
+
 def _felt_by(result: Result, kind: str, items: list[dict[str, Any]]) -> list[str]:
     """The columns that a table of flows or groups begins with: their applications' QoE."""
     if kind == "groups":
-        first = qoe.of_groups(item["metrics"] for item in items)
+        first = _without_equal(qoe.of_groups(item["metrics"] for item in items), [item["metrics"] for item in items])
         unfinished = ["completed_flows"] if qoe.unfinished(result)[0] else []
         # Of transfers of which none ended, their rate is all there is.
         return [
@@ -186,6 +201,7 @@ def predictions(result: Result) -> Table:
 def key_numbers(result: Result) -> list[tuple[str, str]]:
     """Title and value of the metrics that people look at first: those of QoE before all others."""
     first = qoe.of_groups(group["metrics"] for group in result.summary["groups"]) or qoe.of_group(result.metrics)
+    first = _without_equal(first, [result.metrics])
     wanted = [*first, "utilisation", "jain_index", "loss_rate", "rtt_mean_s"]
     shown = [n for n in wanted if result.metrics.get(n) is not None]
     if "jain_index" in shown and (len(result.summary["flows"]) < 2 or not qoe.like_demand(result)):
@@ -234,24 +250,109 @@ def setting_text(value: object, unset: str = "not set") -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def cell_table(sweep: SweepResult, metrics: list[str]) -> Table:
-    """One row per point of a sweep: parameters, means and half widths of their intervals.
+def cell_table(
+    sweep: SweepResult, metrics: list[str], baseline: Mapping[str, str] | None = None, compared: int = 1
+) -> Table:
+    """One row per point of a sweep: parameters that vary, means and half widths of their intervals, and the paired differences of
+    the first `compared` metrics to a baseline (see `sweep.differences.baseline_of`), where there are several points.
 
     Where all seeds gave one value there is no interval; see `equal_seeds`.
     """
+    from .sweep.differences import baseline_of, differences
+
     wide = sweep.table(metrics)
-    headings = [(p, "") for p in sweep.parameters]
-    headings += [
-        (sweep.title(m), sweep.definitions.get(m.rsplit(".", 1)[-1], {}).get("definition", "")) for m in metrics
-    ]
+    names = varied(sweep)
+    base = baseline_of(sweep, baseline) if wide.height > 1 else {}
+    beside = {m: found for m in metrics[:compared] if base and (found := differences(sweep, m, base))}
+    headings = [(p, "") for p in names]
+    for m in metrics:
+        definition = sweep.definitions.get(m.rsplit(".", 1)[-1], {}).get("definition", "")
+        headings.append((sweep.title(m), definition))
+        if m in beside:
+            headings.append((f"beside {baseline_name(sweep, baseline)}", _BESIDE))
     rows = []
     for row in wide.iter_rows(named=True):
-        cells = [setting_text(row[p], "–") for p in sweep.parameters]
+        cells = [setting_text(row[p], "–") for p in names]
         for m in metrics:
             value, half = row[m], row[f"{m} ±"]
             cells.append(plus_minus(value, None if is_equal(value, half) else half, sweep.unit(m)))
+            if m in beside:
+                one = beside[m].get(row["cell"])
+                cells.append("–" if one is None else difference(one.mean, one.low, one.high, sweep.unit(m)))
         rows.append(cells)
     return Table(headings, rows)
+
+
+#: What a column of differences shows.
+_BESIDE = "Paired difference to the baseline, seed by seed, with its 95 % interval: the points have the same random draws, so that it varies less than the values."
+
+
+def varied(sweep: SweepResult) -> list[str]:
+    """The parameters that differ between points; all, if none does."""
+    names = [name for name in sweep.parameters if len(set(map(repr, sweep.cells[name].unique().to_list()))) > 1]
+    return names or sweep.parameters
+
+
+def baseline_name(sweep: SweepResult, baseline: Mapping[str, str] | None) -> str:
+    """What a baseline is called at the head of a column: its settings, or the first point's if it is not given."""
+    if baseline:
+        return ", ".join(f"{name} {value}" if len(baseline) > 1 else value for name, value in baseline.items())
+    return point_name(sweep, int(sweep.cells["cell"][0]))
+
+
+def point_name(sweep: SweepResult, cell: int) -> str:
+    """The settings of a point, of those that vary: one stands alone, several have their names."""
+    names = varied(sweep)
+    row = sweep.cells.filter(sweep.cells["cell"] == cell).row(0, named=True)
+    short = short_paths(names, 1)
+    return ", ".join(
+        f"{word} {setting_text(row[name])}" if len(names) > 1 else setting_text(row[name])
+        for word, name in zip(short, names, strict=True)
+    )
+
+
+def best_point(sweep: SweepResult, metric: str) -> str | None:
+    """A sentence about the best point by a metric, for times the smallest; `None` if no point is better than the others."""
+    from .sweep.differences import best_of
+
+    if (found := best_of(sweep, metric)) is None:
+        return None
+    word = "smallest" if qoe.smaller_is_better(metric) else "largest"
+    text = f"Best, the {word} {_lower(sweep.title(metric))}: {quantity(found.mean, sweep.unit(metric))} with {point_name(sweep, found.cell)}"
+    if found.alike:
+        text += f"; {counted(found.alike, 'other point')} cannot be distinguished from it (paired differences)"
+    return f"{text}."
+
+
+def _lower(title: str) -> str:
+    """A title within a sentence: abbreviations keep their capitals."""
+    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
+
+
+def same_everywhere(sweep: SweepResult, metrics: Sequence[str]) -> dict[str, str]:
+    """Of these metrics those that have one value at all of several points, as texts: a column or a figure of them shows nothing."""
+    wide = sweep.table(list(metrics))
+    if wide.height < 2:
+        return {}
+    found = {}
+    for m in metrics:
+        values = wide[m].to_list()
+        if all(value is not None for value in values) and max(values) - min(values) <= 1e-9 * abs(max(values)):
+            found[m] = quantity(values[0], sweep.unit(m))
+    return found
+
+
+def folded(table: Table, most: int = 40, ends: int = 15) -> tuple[Table, int]:
+    """The first and last rows of a long table with a row of dots between them, and how many rows that hides.
+
+    >>> short, hidden = folded(Table([("n", "")], [[str(n)] for n in range(100)]), 40, 2)
+    >>> [row[0] for row in short.rows], hidden
+    (['0', '1', '…', '98', '99'], 96)
+    """
+    if len(table.rows) <= most:
+        return table, 0
+    dots = ["…"] * len(table.headings)
+    return Table(table.headings, [*table.rows[:ends], dots, *table.rows[-ends:]]), len(table.rows) - 2 * ends
 
 
 def equal_seeds(sweep: SweepResult, metrics: list[str]) -> str | None:
@@ -275,14 +376,25 @@ def is_equal(value: float | None, half: float | None) -> bool:
 
 def first_metrics(sweep: SweepResult) -> list[str]:
     """The default columns of a sweep's table: metrics that the applications of up to four groups notice, then metrics of the run."""
+    return _telling(sweep, usual_metrics(sweep))
+
+
+def usual_metrics(sweep: SweepResult) -> list[str]:
+    """The same with those that are the same at every point."""
     first = _felt_in(sweep)
     others = [m for m in _SWEEP if m in sweep.metrics]
     return [*first, *others[: max(1, 4 - len(first))]]
 
 
+def _telling(sweep: SweepResult, metrics: list[str]) -> list[str]:
+    """Metrics without those that are the same at every point; the first, if all are."""
+    same = same_everywhere(sweep, metrics)
+    return [m for m in metrics if m not in same] or metrics[:1]
+
+
 def report_metrics(sweep: SweepResult) -> list[str]:
     """What the report of a sweep shows and draws."""
-    return [*_felt_in(sweep), *(m for m in _SWEEP if m in sweep.metrics)]
+    return _telling(sweep, [*_felt_in(sweep), *(m for m in _SWEEP if m in sweep.metrics)])
 
 
 def _felt_in(sweep: SweepResult) -> list[str]:
@@ -294,6 +406,8 @@ def _felt_in(sweep: SweepResult) -> list[str]:
             groups.setdefault(name, []).append(end)
     if len(groups) < 2:
         first = qoe.of_group(m for m in sweep.metrics if "." not in m)
+        wide = sweep.runs.select([m for m in first if m in sweep.runs.columns]).iter_rows(named=True)
+        first = _without_equal(first, list(wide))
         return list(dict.fromkeys([*first, *_of_unfinished(sweep)]))
     each = 2 if len(groups) < 3 else 1
     chosen = [f"group.{name}.{m}" for name, ends in list(groups.items())[:4] for m in qoe.of_group(ends)[:each]]
@@ -323,13 +437,21 @@ def warning_text(warning: dict[str, str]) -> str:
 
 
 def chosen_flows(result: Result) -> list[dict[str, Any]]:
-    """All flows if they are few; else the slowest, those around the median, and the fastest."""
+    """All flows if they are few; else, of each kind of application, those that its users find worst, those around the median, and the
+    best."""
     flows: list[dict[str, Any]] = result.summary["flows"]
     if len(flows) <= _FEW:
         return flows
-    ordered = sorted(flows, key=lambda flow: (flow["metrics"].get("goodput_bps") or 0.0, flow["id"]))
-    middle = len(ordered) // 2
-    return ordered[:3] + ordered[middle - 1 : middle + 2] + ordered[-3:]
+    like = list(qoe.like(flows).values())
+    each = max(1, 3 // len(like))
+    chosen: list[dict[str, Any]] = []
+    for ordered in like[:_KINDS]:
+        middle = len(ordered) // 2
+        picked = (
+            *ordered[:each], *ordered[max(0, middle - each // 2) : middle + (each + 1) // 2], *ordered[-each:],
+        )  # fmt: skip
+        chosen += list({flow["id"]: flow for flow in picked}.values())
+    return chosen
 
 
 def groups_differ_from_flows(result: Result) -> bool:

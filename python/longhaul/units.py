@@ -91,6 +91,26 @@ def plus_minus(value: float | None, half: float | None, unit: str) -> str:
     return f"{value / scale:,.{decimals}f} ± {shown} {name}".rstrip()
 
 
+def difference(mean: float, low: float | None, high: float | None, unit: str) -> str:
+    """A difference with its sign and its 95 % interval, in one unit.
+
+    >>> difference(0.4, 0.23, 0.57, "s"), difference(-1.2e6, None, None, "bit/s")
+    ('+400 ms (+230 to +570)', '−1.2 Mbit/s')
+    >>> difference(0.0, 0.0, 0.0, "s")
+    'equal'
+    """
+    if not mean and not low and not high:
+        return "equal"
+    scale, name = scaled_unit(max(abs(one) for one in (mean, low or 0.0, high or 0.0)), unit)
+    if low is None or high is None:
+        return f"{'−' if mean < 0 else '+'}{significant(abs(mean) / scale, 3)} {name}".rstrip()
+    half = max((high - low) / 2, 1e-3 * abs(mean), 1e-12 * scale)
+    decimals = min(6, max(0, 1 - math.floor(math.log10(half / scale))))
+    texts = [f"{one / scale:+,.{decimals}f}".replace("-", "−") for one in (mean, low, high)]
+    unit_text = f" {name}" if name else ""
+    return f"{texts[0]}{unit_text} ({texts[1]} to {texts[2]})"
+
+
 def alike(values: Sequence[float | None], unit: str, digits: int = 4) -> list[str]:
     """Values that stand side by side, in one unit and with the decimals of the largest; one that these would round to zero, or to
     less than two digits, has its own.

@@ -27,7 +27,7 @@ from ..sweep import ENGINES
 from ..values import folder, whole, word
 from ..why.engine import Lab
 from ..why.waterfall import waterfall
-from .advice import Advice, LeastChange, Row, Untried
+from .advice import NEARLY, Advice, LeastChange, Row, Untried
 from .diagnosis import Diagnosis, uses_tcp
 from .goal import Goal, read_goal
 from .least import meets, search
@@ -342,7 +342,12 @@ def _in_a_row(race: Race, base: Trial, singles: Sequence[Trial], found: Diagnosi
 
 def _best_for(cause: str, base: Trial, singles: Sequence[Trial], found: Diagnosis) -> list[Trial]:
     """For a cause the best remedy of each of a few families: those that are for the fewest other causes first."""
-    fit = [trial for trial in singles if trial.remedy and trial.qoe and cause in trial.remedy.aims]
+    # What makes it worse alone would only hide what the other one gains.
+    fit = [
+        trial
+        for trial in singles
+        if trial.remedy and trial.qoe and cause in trial.remedy.aims and not _harms(trial, base, found.groups)
+    ]
     fit.sort(
         key=lambda trial: (
             len(trial.remedy.aims) if trial.remedy else 0,
@@ -353,19 +358,36 @@ def _best_for(cause: str, base: Trial, singles: Sequence[Trial], found: Diagnosi
     return [trial for trial in fit if trial in best.values()][:2]
 
 
+def _harms(trial: Trial, base: Trial, served: Sequence[str]) -> bool:
+    """Whether a remedy alone makes it worse, as far as is known."""
+    return bool(trial.qoe) and interval(trial.gains(base, served)).mean <= -SAME
+
+
 def _ranked(base: Trial, trials: Sequence[Trial], served: Sequence[str]) -> list[Trial]:
-    """The best first; of what cannot be distinguished the smaller change. Pairs that are no better than one of both are left out."""
+    """The best first; of what cannot be distinguished from it, or gives nine tenths of its factor, the smaller change.
+
+    Pairs that are no better than one of both, or of which one alone makes it worse, are left out.
+    """
     order = sorted(trials, key=lambda trial: -interval(trial.gains(base, served)).mean)
     singles = {trial.remedy.title: trial for trial in order if trial.remedy and "; " not in trial.remedy.title}
     kept = []
     for trial in order:
         parts = trial.remedy.title.split("; ") if trial.remedy else []
-        if len(parts) == 2 and not all(_beats(trial, singles[part], served) for part in parts if part in singles):
+        known = [singles[part] for part in parts if part in singles] if len(parts) == 2 else []
+        if any(_harms(one, base, served) for one in known) or not all(_beats(trial, one, served) for one in known):
             continue
         kept.append(trial)
     ranked: list[Trial] = []
     while kept:
-        equal = [trial for trial in kept if same_as(trial, kept[0], served)]
+        most = interval(kept[0].gains(base, served)).mean
+        near = most + math.log(NEARLY)
+        equal = [
+            trial
+            for trial in kept
+            if same_as(trial, kept[0], served)
+            # Nine tenths of nothing would be a harm.
+            or (most > SAME and interval(trial.gains(base, served)).mean >= max(near, SAME))
+        ]
         equal.sort(
             key=lambda trial: (trial.remedy.effort if trial.remedy else 0, -interval(trial.gains(base, served)).mean)
         )

@@ -19,8 +19,8 @@ from .remedy import Remedy
 
 #: Neighbours that lose or gain less are not worth a word.
 _NEIGHBOUR = 0.05
-#: What gives this share of the best is worth naming if it is a smaller change.
-_NEARLY = 0.9
+#: What gives this share of the best factor stands before it if it is a smaller change.
+NEARLY = 0.9
 
 
 @dataclass(frozen=True)
@@ -243,14 +243,13 @@ class Advice:
         return [row for row in self.rows if row.verdict == "better"]
 
     @property
-    def cheaper(self) -> Row | None:
-        """The smallest change that gives nine tenths of what the first row does, if that row is a larger one."""
+    def larger(self) -> Row | None:
+        """The row with the largest factor, if the first is a smaller change that gives nearly as much."""
         best = self.best
         if best is None or self.goal is not None:
             return None
-        near = [row for row in self.better if row.gain.mean >= best.gain.mean + math.log(_NEARLY)]
-        row = min(near, key=lambda row: (row.remedy.effort, -row.gain.mean), default=best)
-        return row if row.remedy.effort < best.remedy.effort else None
+        most = max(self.better, key=lambda row: row.gain.mean)
+        return most if most.gain.mean > best.gain.mean + SAME else None
 
     @property
     def idle(self) -> list[Row]:
@@ -289,10 +288,8 @@ class Advice:
         text = f"Change this: {best.title} ({best.remedy.place}). {best.qoe[:1].upper()}{best.qoe[1:]}, {best.factor}."
         if self.limit_reached:
             text += f" More cannot be had: {self._limits()}"
-        if (row := self.cheaper) is not None:
-            text += (
-                f" The smallest change that gives nine tenths of that: {row.title} ({row.remedy.place}), {row.factor}."
-            )
+        if (row := self.larger) is not None:
+            text += f" A larger change gives little more: {row.title} ({row.remedy.place}), {row.factor}."
         if not self.told_apart:
             text += " The budget ended before the best remedies could be distinguished."
         return text
@@ -339,7 +336,7 @@ class Advice:
             "goal": self.goal.text if self.goal else None,
             "goal_reached": self.goal_met_already or self.goal_row is not None if self.goal else None,
             "best": self.best.to_dict() if self.best else None,
-            "cheaper": self.cheaper.to_dict() if self.cheaper else None,
+            "larger": self.larger.to_dict() if self.larger else None,
             "least": [one.to_dict() for one in self.least],
             "findings": dict(self.findings),
             "limits": [

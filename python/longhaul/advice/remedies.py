@@ -306,6 +306,18 @@ def _queues(found: Diagnosis) -> Iterator[Remedy]:
             aims -= {"standing queue"}
         settings = {place: {"kind": kind, "limit": f"{room} packets", **more}}
         command = f"tc qdisc replace dev DEVICE root {linux}" if linux else "tc qdisc replace dev DEVICE root sfq"
+        if (other := _other_direction(found, link)) and "standing queue" in aims and kind != "pie":
+            # A call, or a request and its answer, waits in the queues of both directions.
+            whole = {**settings, f"{found.place(other)}.queue": settings[place]}
+            name = str(link["name"]).rsplit(".", 1)[0]
+            yield remedy(
+                f"{kind} on both directions of {name}",
+                "queue",
+                "router",
+                whole,
+                aims | {"data on the return link", "full return link"},
+                f"{command}  # at both ends of {name}",
+            )
         yield remedy(f"{kind} at {short(link)}", "queue", "router", settings, aims, command)
         if kind in ("fq_codel", "codel"):
             marked = tcp(found, "ecn", True)
@@ -318,6 +330,14 @@ def _queues(found: Diagnosis) -> Iterator[Remedy]:
                     aims | {"short queue"},
                     f"{command} ecn\nsysctl -w net.ipv4.tcp_ecn=1",
                 )
+
+
+def _other_direction(found: Diagnosis, link: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The same link in the other direction, if it has a queue of its own in which something waited."""
+    name, direction = str(link["name"]).rsplit(".", 1)
+    other = f"{name}.{'reverse' if direction == 'forward' else 'forward'}"
+    one = next((one for one in found.summary["links"] if one["name"] == other), None)
+    return one if one and float(one["metrics"].get("queue_max_packets") or 0.0) >= 2 else None
 
 
 def _returns(found: Diagnosis) -> Iterator[Remedy]:

@@ -50,6 +50,7 @@ def advise(
         "--set",
         metavar="PATH=VALUE",
         help='Override a setting first, as in --set link.satellite.delay="120 ms".',
+        autocompletion=options.setting_paths,
     ),
     jobs: int | None = JOBS,
     engine: str = ENGINE,
@@ -111,6 +112,13 @@ def advise_and_print(
         raise typer.Exit(1)
 
 
+#: What the order of the rows is.
+RANKING = (
+    "Ranked by the factor; of changes that the seeds cannot distinguish, or that give nine tenths of the factor, the smaller one"
+    " stands first, so that a larger factor may stand below."
+)
+
+
 def _print(console: Console, found: object, show_all: bool) -> None:
     from ..advice import Advice
 
@@ -152,6 +160,8 @@ def _print(console: Console, found: object, show_all: bool) -> None:
         more = "1 more remedy that helps" if hidden == 1 else f"{hidden} more remedies that help"
         typer.echo(f"and {more}; --all shows them")
     _print_idle(console, found, show_all)
+    if len(rows) > 1:
+        typer.echo(RANKING)
     typer.echo(
         f"{counted(found.runs, 'run')}, up to {counted(found.seeds, 'seed')}; numbers and factors are geometric means over those of each change, with 95 % intervals of paired seeds"
     )

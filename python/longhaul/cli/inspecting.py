@@ -79,7 +79,11 @@ def explain(
         help="Wall-clock time for the runs that test causes, as in --budget '2 min'.",
     ),
     set: list[str] | None = typer.Option(
-        None, "--set", metavar="PATH=VALUE", help="Override a setting of a scenario file first."
+        None,
+        "--set",
+        metavar="PATH=VALUE",
+        help="Override a setting of a scenario file first.",
+        autocompletion=options.setting_paths,
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON: every group, and every flow's time."),
 ) -> None:

@@ -7,7 +7,8 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TextIO, cast
 
 import typer
@@ -86,6 +87,41 @@ def starting_with(known: Callable[[], Iterable[str]]) -> Callable[[str], list[st
     ['quick']
     """
     return lambda incomplete: [word for word in known() if word.startswith(incomplete)]
+
+
+def setting_paths(ctx: typer.Context, incomplete: str) -> list[str]:
+    """What a shell offers for `--set`: the paths of the settings of the scenario that the command line names."""
+    from .. import core
+    from ..document import read
+
+    given = ctx.params.get("scenario") or ctx.params.get("what")
+    try:
+        content = tomllib.loads(core.resolve(read(Path(str(given))))[0]) if given else {}
+    except (LonghaulError, OSError):
+        # A shell that completes a word has no place for an error.
+        return []
+    return [path for path in paths_of(content) if path.startswith(incomplete)]
+
+
+def paths_of(content: Mapping[str, Any], before: str = "") -> list[str]:
+    """The paths of all settings, each with its equals sign: sections of a list by name, or by number.
+
+    >>> paths_of({"run": {"duration": "1 s"}, "link": [{"name": "l", "rate": "1 Mbit/s"}], "flow": [{"count": 2}]})
+    ['run.duration=', 'link.l.rate=', 'flow.0.count=']
+    """
+    found = []
+    for key, value in content.items():
+        if isinstance(value, Mapping):
+            found += paths_of(value, f"{before}{key}.")
+        elif isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
+            for number, one in enumerate(value):
+                found += paths_of(
+                    {name: part for name, part in one.items() if name != "name"},
+                    f"{before}{key}.{one.get('name', number)}.",
+                )
+        else:
+            found.append(f"{before}{key}=")
+    return found
 
 
 #: Where and how many runs at once, for every command that makes several.
@@ -204,6 +240,32 @@ def metrics(text: str | None) -> list[str] | None:
     if not chosen:
         raise UsageError(f"--metrics {text!r}: write names of metrics, as in --metrics goodput_bps,loss_rate")
     return chosen
+
+
+#: To which point the others of a sweep are compared.
+BASELINE = typer.Option(
+    None,
+    "--baseline",
+    metavar="PATH=VALUE",
+    help="Compare the points of a sweep with that of this value, as in --baseline variant=reno; parameters that are not given are the"
+    " same in both; may be repeated  [default: the first point]",
+    show_default=False,
+)
+
+
+def baseline(given: Sequence[str] | None) -> dict[str, str] | None:
+    """`--baseline variant=reno` as values by parameter.
+
+    >>> baseline(['queue.limit="10 packets"', "variant=reno"])
+    {'queue.limit': '10 packets', 'variant': 'reno'}
+    """
+    found = {}
+    for text in given or ():
+        path, equals, value = text.partition("=")
+        if not equals or not path.strip():
+            raise UsageError(f"--baseline {text!r}: write PATH=VALUE, as in --baseline variant=reno")
+        found[path.strip()] = value.strip().strip("\"'")
+    return found or None
 
 
 def shard(text: str | None) -> tuple[int, int] | None:

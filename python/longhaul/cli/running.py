@@ -46,6 +46,7 @@ SET = typer.Option(
     "--set",
     metavar="PATH=VALUE",
     help='Override a setting, as in --set link.satellite.delay="120 ms".',
+    autocompletion=options.setting_paths,
 )
 SEED = typer.Option(None, "--seed", min=0, help="Seed of all random streams (of a sweep: of the first replication).")
 OUT = typer.Option(None, "--out", "-o", help="Result directory  [default: results/NAME-ID]", show_default=False)
@@ -64,6 +65,7 @@ CHANGED = typer.Option(
     help="Treatment of finished runs from another build of the simulator: refuse them, repeat a few and keep all if"
     " every byte is equal, or repeat all.",
 )
+BASELINE = options.BASELINE
 REPORT = typer.Option(False, "--report", help="Write report.html into the result directory, replacing an earlier one.")
 
 
@@ -155,6 +157,7 @@ def sweep(
         help="Columns of the table, and the first figures of the report, as in --metrics goodput_bps,group.NAME.loss_rate; all are in"
         " cells.parquet.",
     ),
+    baseline: list[str] | None = BASELINE,
     with_tables: bool = typer.Option(False, "--tables", help="Keep each run's time series too."),
     changed: str = CHANGED,
     force: bool = FORCE,
@@ -173,6 +176,7 @@ def sweep(
     plan = make_plan(document, changes, grid=options.grid(grid), replications=replications, seed=seed)
     part = options.shard(shard)
     columns = options.metrics(metrics)
+    beside = options.baseline(baseline)
     options.one_of("--changed", changed, POLICIES)
     options.one_of("--engine", engine, ENGINES)
     out = out or Path("results") / f"{_slug(document)}-sweep"
@@ -186,7 +190,7 @@ def sweep(
         _print_cost(plan, runs, part, going_on, _at_once(engine, jobs), with_tables, as_json)
         return
     result = _run_sweep(
-        document, plan, out, part, jobs, engine, with_tables, resume, force, changed, report, columns or (), large, quiet or as_json
+        document, plan, out, part, jobs, engine, with_tables, resume, force, changed, report, columns or (), beside, large, quiet or as_json
     )  # fmt: skip
     outcomes = checking.outcomes_of(result, wanted) if wanted and not part else []
     if as_json:
@@ -205,7 +209,7 @@ def sweep(
             nl=False,
         )
     elif not quiet:
-        tables.print_sweep(options.output(), result, columns)
+        tables.print_sweep(options.output(), result, columns, beside)
         if resume or part:
             typer.echo(_standing(result))
         typer.echo(f"result: {out}")
@@ -227,6 +231,7 @@ def _run_sweep(
     changed: str,
     report: bool,
     columns: Sequence[str],
+    baseline: dict[str, str] | None,
     large: bool,
     quiet: bool,
 ) -> SweepResult:
@@ -245,6 +250,7 @@ def _run_sweep(
                 changed=changed,
                 report=report,
                 metrics=columns,
+                baseline=baseline,
                 large=large,
                 observer=observer,
                 drawing=drawing,

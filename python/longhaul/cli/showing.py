@@ -79,10 +79,14 @@ def report(
     explain: bool = typer.Option(
         False, "--explain", help="Test what limits the flows of a run, for at most 30 s, and begin with that."
     ),
+    baseline: list[str] | None = options.BASELINE,
 ) -> None:
     """Write one HTML file with the topology, the numbers and the figures; it opens without a network."""
+    beside = options.baseline(baseline)
     confined.check_tables()
     loaded = load(result)
+    if beside and not isinstance(loaded, SweepResult):
+        raise LonghaulError("--baseline is for the points of a sweep; two runs: longhaul compare RESULT RESULT")
     if isinstance(loaded, SweepResult):
         loaded.check()
         if explain:
@@ -92,7 +96,7 @@ def report(
     with of_report(options.messages, True) as drawing:
         place = out or result / "report.html"
         if isinstance(loaded, SweepResult):
-            file = loaded.report(place, drawing, force=force)
+            file = loaded.report(place, drawing, baseline=beside, force=force)
         else:
             file = loaded.report(place, drawing, force=force, explain_s=30.0 if explain else 0.0)
     typer.echo(str(file))

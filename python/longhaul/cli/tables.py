@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich import box
@@ -91,16 +91,30 @@ def print_causes(console: Console, found: Explained) -> None:
     )
 
 
-def print_sweep(console: Console, sweep: SweepResult, metrics: Sequence[str] | None = None) -> None:
-    """One row per point with the chosen metrics, or those that people look at first."""
+def print_sweep(
+    console: Console,
+    sweep: SweepResult,
+    metrics: Sequence[str] | None = None,
+    baseline: Mapping[str, str] | None = None,
+) -> None:
+    """One row per point with the chosen metrics, or those that people look at first; differences to a baseline, and the best point."""
     seeds = counted(sweep.manifest["replications"], "seed")
     shown = "; mean ± half of the 95 % interval" if sweep.manifest["replications"] > 1 else ""
     console.print(f"[bold]{escape(sweep.name)}[/bold]  {seeds} at each point{shown}")
     chosen = list(metrics or tables.first_metrics(sweep))
-    content = tables.cell_table(sweep, chosen)
-    names = tables.short_paths(sweep.parameters)
+    content, hidden = tables.folded(tables.cell_table(sweep, chosen, baseline))
+    names = tables.short_paths(tables.varied(sweep))
     headings = [(name, "") for name in names] + content.headings[len(names) :]
     _print(console, tables.Table(headings, content.rows), names=len(names))
+    if hidden:
+        where = f"{hidden:,} points are not shown; cells.parquet and the report have all"
+        console.print(where, style="dim", highlight=False)
+    if best := tables.best_point(sweep, chosen[0]):
+        console.print(escape(best), highlight=False, soft_wrap=True)
+    if not metrics and (same := tables.same_everywhere(sweep, tables.usual_metrics(sweep))):
+        texts = ", ".join(f"{sweep.title(name)} {value}" for name, value in same.items() if name not in chosen)
+        if texts:
+            console.print(escape(f"The same at every point: {texts}."), style="dim", highlight=False, soft_wrap=True)
     if remark := tables.equal_seeds(sweep, chosen):
         console.print(escape(remark), style="dim", highlight=False)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
@@ -75,17 +75,23 @@ def write_run_report(
     return write_page("run.html", path, content, force=force)
 
 
+#: Rows of the table of points that are shown at once; the others are folded.
+_ROWS = 60
+
+
 def write_sweep_report(
     sweep: SweepResult,
     path: Path,
     progress: Progress | None = None,
     wanted: Sequence[str] = (),
     *,
+    baseline: Mapping[str, str] | None = None,
     force: bool = False,
 ) -> Path:
     """Writes the report of a sweep: the answer, the key numbers and the first figure; then points, maps and curves of the main metrics.
 
-    It begins with the metrics in `wanted`, of which those without a value are left out.
+    It begins with the metrics in `wanted`, of which those without a value are left out. Differences are to `baseline`, the values of
+    parameters by path, or to the first point.
     """
     first_ones = [metric for metric in wanted if metric in sweep.metrics]
     metrics = list(dict.fromkeys([*first_ones, *tables.report_metrics(sweep)]))
@@ -121,11 +127,14 @@ def write_sweep_report(
     order = [*leads, "curves", "points", "maps"]
     first = next((groups[kind].pop(0) for kind in order if groups[kind]), None)
     figures = [*([first] if first else []), *(one for found in groups.values() for one in found)]
+    whole = _named_shortly(sweep, tables.cell_table(sweep, metrics, baseline, compared=2))
     content = {
         "sweep": sweep,
         "done": sweep.done,
         "total": sweep.total,
-        "table": _named_shortly(sweep, tables.cell_table(sweep, metrics)),
+        "table": tables.Table(whole.headings, whole.rows[:_ROWS]),
+        "rest": tables.Table(whole.headings, whole.rows[_ROWS:]),
+        "same": _same(sweep, metrics),
         "equal_seeds": tables.equal_seeds(sweep, metrics),
         "first": first,
         "groups": groups,
@@ -139,10 +148,17 @@ def write_sweep_report(
     return write_page("sweep.html", path, content, force=force)
 
 
+def _same(sweep: SweepResult, shown: Sequence[str]) -> str:
+    """The metrics that are left out since all points have the same."""
+    same = tables.same_everywhere(sweep, tables.usual_metrics(sweep))
+    return ", ".join(f"{sweep.title(name)} {value}" for name, value in same.items() if name not in shown)
+
+
 def _named_shortly(sweep: SweepResult, table: tables.Table) -> tables.Table:
     """The table with the ends of the parameters' paths as headings; the whole paths are their definitions."""
-    names = tables.short_paths(sweep.parameters)
-    headings = [(name, path if path != name else "") for name, path in zip(names, sweep.parameters, strict=True)]
+    paths = tables.varied(sweep)
+    names = tables.short_paths(paths)
+    headings = [(name, path if path != name else "") for name, path in zip(names, paths, strict=True)]
     return tables.Table(headings + table.headings[len(names) :], table.rows)
 
 

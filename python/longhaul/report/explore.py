@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import qoe
 from ..errors import ResultError
 from ..results import Result
 from ..units import quantity
@@ -157,7 +158,7 @@ def of_run(result: Result) -> dict[str, Any]:
         _flow_figures(columns, result)
         _link_figures(columns, result)
         _box_figures(columns, result)
-        columns.figures.sort(key=lambda figure: _ORDER.index(figure["id"]))
+        columns.figures.sort(key=lambda figure: _order(result).index(figure["id"]))
         if result.has_segments:
             columns.figures += sequence.figures(result)
     return {
@@ -257,13 +258,24 @@ def first_flows(flows: list[dict[str, Any]]) -> list[int]:
     """The flows that are drawn at first: all if they are few, else the slowest, the median and the fastest."""
     if len(flows) <= FEW:
         return list(range(len(flows)))
-    order = sorted(range(len(flows)), key=lambda number: flows[number]["metrics"].get("goodput_bps") or 0.0)
+    number_of = {flow["id"]: number for number, flow in enumerate(flows)}
+    order = [number_of[flow["id"]] for members in qoe.like(flows).values() for flow in members]
     middle = len(order) // 2
     return [*order[:_SAMPLES], *order[middle : middle + _SAMPLES], *order[-_SAMPLES:]]
 
 
 #: The order of figures: the queue next to the window that fills it.
 _ORDER = ("goodput_bps", "cwnd_bytes", "queue", "srtt_s", "drops", "utilisation", "throughput_bps", "middleboxes")
+#: The figures that come first where people wait for answers or talk: what they wait for, and where.
+_OF_WAITING = ("srtt_s", "queue")
+
+
+def _order(result: Result) -> tuple[str, ...]:
+    """The order of figures: the first follows the applications, of which calls, pages and responses are about time, not rate."""
+    waiting = {"calls", "pages", "responses"} & set(qoe.kinds(result).values())
+    return (*_OF_WAITING, *(name for name in _ORDER if name not in _OF_WAITING)) if waiting else _ORDER
+
+
 #: Figures of flows: column, title, unit, whether they are averaged over a round trip, and what the caption has.
 _OF_FLOWS = (
     ("goodput_bps", "Goodput", "bit/s", True, "Payload that reached the receiving application in order, averaged over {mean}. When a lost segment is repaired, all that waited behind it is delivered at once, which can exceed the link's rate."),

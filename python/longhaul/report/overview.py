@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..qoe import smaller_is_better
 from ..sweep.result import SweepResult
-from ..tables import setting_text
+from ..tables import best_point, setting_text
 from ..units import counted, quantity
 from .dots import Point, in_order, points, settings, varying
 
@@ -39,18 +40,9 @@ def answer(sweep: SweepResult, metrics: Sequence[str]) -> list[str]:
         text = f"{title}: from {least} to {most}."
         if (missing := len(settings(sweep)) - len(found)) > 0:
             text += f" {missing} of {counted(len(found) + missing, 'point')} have no value."
-        if alike := _overlapping(found):
-            text += f" The 95 % intervals of {counted(alike, 'other point')} overlap that of the largest."
-        sentences.append(" ".join(part for part in (text, _strongest(sweep, metric, found, names)) if part))
+        best = best_point(sweep, metric) or ""
+        sentences.append(" ".join(part for part in (text, best, _strongest(sweep, metric, found, names)) if part))
     return sentences
-
-
-def _overlapping(found: Sequence[Point]) -> int:
-    """How many points cannot be distinguished from the one with the largest mean; `found` is in ascending order."""
-    if not any(one.ends for one in found):
-        return 0
-    low = found[-1].ends[0] if found[-1].ends else found[-1].mean
-    return sum((one.ends[1] if one.ends else one.mean) >= low for one in found[:-1])
 
 
 def _strongest(sweep: SweepResult, metric: str, found: Sequence[Point], names: Sequence[tuple[int, str]]) -> str:
@@ -85,8 +77,10 @@ def key_numbers(sweep: SweepResult, metrics: Sequence[str]) -> list[tuple[str, s
         if len(found) == 1:
             tiles.append((f"{title}, {counted(found[0].runs, 'run')}", found[0].text))
         else:
-            tiles.append((f"{title}, largest mean", quantity(found[-1].mean, unit)))
-            tiles.append((f"{title}, least mean", quantity(found[0].mean, unit)))
+            # The best stands first, which for times is the least.
+            ends = [("largest", found[-1]), ("least", found[0])]
+            for word, one in ends[::-1] if smaller_is_better(metric) else ends:
+                tiles.append((f"{title}, {word} mean", quantity(one.mean, unit)))
     if sweep.parameters and (count := len(settings(sweep))) > 1:
         tiles.append(("points", f"{count:,}"))
     tiles.append(("runs", f"{sweep.done:,}"))

@@ -14,6 +14,7 @@ from ..scenario import Scenario, as_document, overrides
 from ..values import folder, whole, word
 from .changed import POLICIES, settle
 from .cost import Cost
+from .differences import check_baseline
 from .engine import ENGINES, Engine, Standing, make_engine, start_of
 from .execute import Observer, SweepProgress, execute
 from .plan import Plan, make_plan
@@ -89,6 +90,7 @@ def run_plan(
     changed: str = "refuse",
     report: bool = False,
     metrics: Sequence[str] = (),
+    baseline: Mapping[str, str] | None = None,
     large: bool = False,
     observer: Observer | None = None,
     drawing: Callable[[int, int], None] | None = None,
@@ -96,8 +98,9 @@ def run_plan(
     """Runs what of a plan is missing in `out`, or of one shard of it (number from 1, count).
 
     Runs in `out` that are not of this plan are kept, and left out of its tables. A report that is there is made again; it
-    begins with `metrics`.
+    begins with `metrics`, and compares with the points of `baseline` (values of parameters by path) or with the first.
     """
+    check_baseline(plan, baseline)
     check(plan.largest(tables), large)
     confined.check_tables()
     store = Store(out, plan)
@@ -120,5 +123,5 @@ def run_plan(
             f"{len(failures)} of {len(missing)} runs failed, the first with: {first}; see {out / 'manifest.json'}"
         )
     if report:
-        result.report(outputs.report_of(out), drawing, metrics, force=force)
+        result.report(outputs.report_of(out), drawing, metrics, baseline=baseline, force=force)
     return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .. import stats
 from ..errors import PlotError, ResultError
 from ..naming import meant
+from ..qoe import title
 from ..results import Result, load_run, read_table, unit_of
 from ..units import counted
 from ..values import folder
@@ -135,7 +136,7 @@ class SweepResult:
     def title(self, metric: str) -> str:
         """A metric's title for axes and tables."""
         *place, name = metric.rsplit(".", 1)
-        text = self.definitions.get(name, {}).get("title", name)
+        text = title(name, self.definitions, of_flow=bool(place) and place[0].startswith("flow."))
         return f"{text} ({place[0].split('.', 1)[-1]})" if place else text
 
     def run(self, run_id: str) -> Result:
@@ -209,17 +210,19 @@ class SweepResult:
         progress: Callable[[int, int], None] | None = None,
         metrics: Sequence[str] = (),
         *,
+        baseline: Mapping[str, str] | None = None,
         force: bool = False,
     ) -> Path:
         """Writes the report, one HTML file that needs nothing else, and returns its path.
 
+        Points are compared with that of `baseline`, values of parameters by path as `{"variant": "reno"}`, or with the first.
         It begins with `metrics`, if some are given; those of them that have no value are left out. `progress(done, total)` is called
         before each figure and at the end. `report.html` in the sweep's directory is not replaced, but by `force`, where it was changed:
         `OutputError`.
         """
         from .. import report
 
-        return report.write_sweep_report(self, Path(path), progress, metrics, force=force)
+        return report.write_sweep_report(self, Path(path), progress, metrics, baseline=baseline, force=force)
 
     def _repr_html_(self) -> str:
         """The table of points, in a notebook."""

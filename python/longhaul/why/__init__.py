@@ -29,7 +29,7 @@ _GROUPS = 12
 
 @dataclass
 class Explanation:
-    """What limits the groups of a scenario, proven by runs without it."""
+    """What limits the groups of a scenario, proven by runs without it; the group whose users have most to complain of is the first."""
 
     name: str
     groups: list[Waterfall] = field(default_factory=list)
@@ -83,6 +83,7 @@ def why(
         now = time.monotonic()
         lab.deadline = now + (whole - now) / left
         made.groups.append(waterfall(lab, name))
+    made.groups.sort(key=lambda one: one.felt)
     made.untested = known[_GROUPS:]
     made.runs, made.seeds = lab.made, lab.seeds
     return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ..units import read_quantity
@@ -94,7 +95,7 @@ class Case:
         """The group's section."""
         return section_of(self.content, self.group)
 
-    @property
+    @cached_property
     def flows(self) -> list[dict[str, Any]]:
         """The group's flows."""
         return [flow for flow in self.summary["flows"] if flow["group"] == self.group]
@@ -115,7 +116,7 @@ class Case:
         numbers = dict.fromkeys(number for flow in self.flows for number in flow.get(key) or ())
         return [self.summary["links"][number] for number in numbers]
 
-    @property
+    @cached_property
     def life(self) -> tuple[float, float]:
         """From when to when the flows were active and measured, in s: a flow's window of observation."""
         end = float(self.summary["duration_s"])
@@ -167,30 +168,30 @@ class Case:
         first = seconds(before["delay"]) if before else float(link["delay_s"])
         return choose([first, *(seconds(one["delay"]) for one in self.changes(str(link["name"])) if "delay" in one)])
 
-    @property
+    @cached_property
     def rtt(self) -> float:
         """The longest round trip of the empty path while the flows were active, in s."""
         base = max((float(flow.get("base_rtt_s") or 0.0) for flow in self.flows), default=0.0)
         links = [*self.path("data_path"), *self.path("ack_path")]
         return base + math.fsum(self.delay(link) - float(link["delay_s"]) for link in links)
 
-    @property
+    @cached_property
     def mss(self) -> int:
         """The smallest payload of a full segment, in bytes."""
         return min((int(flow.get("mss_bytes") or 1460) for flow in self.flows), default=1460)
 
-    @property
+    @cached_property
     def slowest(self) -> dict[str, Any] | None:
         """The direction of a link with the least rate for each flow that was active there, on the way of the data."""
         return min(self.path("data_path"), key=lambda link: self.rate(link) / _sharing(link), default=None)
 
-    @property
+    @cached_property
     def own_rate(self) -> float:
         """The rate of the flows' own links, in bit/s; infinite without any."""
         rates = [float(flow["access_rate_bps"]) for flow in self.flows if flow.get("access_rate_bps")]
         return min(rates, default=math.inf)
 
-    @property
+    @cached_property
     def fair_share(self) -> float:
         """The payload of an equal share of the slowest link, in bit/s."""
         link = self.slowest

@@ -50,6 +50,8 @@ _APART = 20
 _BURST = 10
 #: A link that is in use less is not the path's limit.
 _USED = 0.1
+#: A link that is in use more is full.
+_FULL = 0.9
 #: With fewer packets than these in a round trip a loss is repaired by a timeout, not by duplicate ACKs (RFC 5681).
 _FEW = 4
 
@@ -74,7 +76,7 @@ class Intervention:
 def interventions(case: Case) -> list[Intervention]:
     """Those that can have an effect on a group; of equal effects the first is named."""
     makers = (
-        _timers, _windows, _own_pace, _returns, _proxies, _wire, _own_losses, _overshoot, _queues, _script, _others, _small,
+        _timers, _windows, _own_pace, _returns, _proxies, _wire, _own_losses, _row, _overshoot, _queues, _script, _others, _small,
         _starts, _repairs, _crowd, _control,
     )  # fmt: skip
     return [one for maker in (*makers, _path) for one in maker(case)]
@@ -686,10 +688,7 @@ def _others(case: Case) -> Iterator[Intervention]:
         where = link_name(max(shared, key=lambda link: metric(link, "utilisation")))
 
         def without(content: dict[str, Any], group: str = group) -> None:
-            content["flow"] = [one for one in content["flow"] if one["name"] != group]
-            for box in content.get("middlebox", ()):
-                if box and box.get("flows"):
-                    box["flows"] = [one for one in box["flows"] if one != group]
+            _drop_group(content, group)
 
         yield Intervention(
             f"group {group}",
@@ -698,6 +697,44 @@ def _others(case: Case) -> Iterator[Intervention]:
             without,
             to_share=True,
         )
+
+
+def _row(case: Case) -> Iterator[Intervention]:
+    """Several full links in a row, each shared with other flows (a parking lot): at each of them packets wait and are lost."""
+    full: list[tuple[dict[str, Any], list[str]]] = []
+    for link in case.path("data_path"):
+        number = case.summary["links"].index(link)
+        others = [
+            str(flow["group"])
+            for flow in case.summary["flows"]
+            if flow["group"] != case.group and number in (flow.get("data_path") or ())
+        ]
+        if others and case.use(link) >= _FULL and (metric(link, "drops_queue") or metric(link, "marks")):
+            full.append((link, list(dict.fromkeys(others))))
+    groups = list(dict.fromkeys(name for _, names in full for name in names))
+    if len(full) < 2 or len(groups) < 2:
+        return
+    where = "; ".join(f"{link_name(link)}, which it shares with {' and '.join(names)}" for link, names in full)
+
+    def without(content: dict[str, Any]) -> None:
+        for group in groups:
+            _drop_group(content, group)
+
+    yield Intervention(
+        f"row {' '.join(groups)}",
+        "unequal shares",
+        f"{len(full)} full queues in a row: {where}",
+        without,
+        to_share=True,
+    )
+
+
+def _drop_group(content: dict[str, Any], group: str) -> None:
+    """Takes a group of flows away, also from the lists of middleboxes."""
+    content["flow"] = [one for one in content["flow"] if one["name"] != group]
+    for box in content.get("middlebox", ()):
+        if box and box.get("flows"):
+            box["flows"] = [one for one in box["flows"] if one != group]
 
 
 def _crowd(case: Case) -> Iterator[Intervention]:

@@ -17,6 +17,8 @@ from .table import CONTROL, ORDINARY, PATH, Intervention, interventions
 WORTH = 1.05
 #: Of effects this near to the strongest, as a share of its logarithm, the one that stands first in the table is named.
 _TIE = 0.75
+#: The best opinion of a call or a film (ITU-T P.800: 1 to 5; of calls ITU-T G.107 has 4.4 to 4.5 at most).
+_BEST_OPINION = 4.5
 #: Most steps of a waterfall.
 _STEPS = 5
 #: Most seeds for an effect whose interval holds none.
@@ -89,6 +91,13 @@ class Waterfall:
         return [cause for step in self.steps for cause in step.causes]
 
     @property
+    def felt(self) -> float:
+        """What its users get, as a share of the best: of its ideal, or of the scale of opinions; 1 where no best is known."""
+        if self.metric == "mean opinion score":
+            return (self.value - 1.0) / (_BEST_OPINION - 1.0)
+        return min(1.0, math.exp(-self.ideal.gap(self.value))) if self.ideal else 1.0
+
+    @property
     def unexplained(self) -> float | None:
         """The share of the way to the ideal, as logarithms, that no step makes; `None` without an ideal."""
         if self.ideal is None:
@@ -116,7 +125,7 @@ class _Search:
             self.qoe.word(self.first),
             "",
             self.qoe.values[self.first],
-            self.qoe.text(self.first),
+            self.qoe.text(self.first) + (f", {self.qoe.beside}" if self.qoe.beside else ""),
             ideal_of(case, self.qoe),
         )
         self.made.unit = self.qoe.unit(self.first)
@@ -253,7 +262,21 @@ class _Search:
             for one in candidates
             if one.key in effects and not _is_none(effects[one.key])
         ]
-        self.made.path = sorted(found, key=lambda one: -one.effect.factor)
+        self.made.path = sorted(found, key=lambda one: -one.effect.factor) or self._in_a_row(
+            [one for one in candidates if one.cause == "full link" and one.key in effects]
+        )
+
+    def _in_a_row(self, links: list[Intervention]) -> list[Tried]:
+        """Links of which each alone is no limit, since the next one is as narrow: all that are needed, together."""
+        chosen = self._together(links)
+        effect = self._joint(chosen) if chosen else None
+        if effect is None or _is_none(effect):
+            return []
+        for one in chosen:
+            # Each alone makes no difference, since the next one is as narrow: that is the finding, not an exclusion.
+            self.tried.pop(one.key, None)
+        clauses = [one.clause for one in chosen]
+        return [Tried(f"{len(clauses)} bottlenecks in a row: {'; '.join(clauses)}", "full link", effect)]
 
 
 def _is_none(effect: Effect) -> bool:

@@ -52,7 +52,18 @@ def _rest(found: Waterfall) -> str:
     elif first.cause == "delay":
         text = f"{'What is left is' if found.steps else 'Limited by'} {first.clause}: with half of that {_factor(first.effect)}; only a shorter path makes it faster."
     else:
-        verb = "Then it fills" if found.steps else "Fills" if at_ideal else "Limited by"
+        several = " in a row: " in first.clause
+        verb = (
+            "Then it is limited by"
+            if several and found.steps
+            else "Limited by"
+            if several
+            else "Then it fills"
+            if found.steps
+            else "Fills"
+            if at_ideal
+            else "Limited by"
+        )
         text = f"{verb} {first.clause.removeprefix('the rate of ') if 'ill' in verb else first.clause}: with twice the rate {_factor(first.effect)}, and only a faster link makes it faster."
     return f" {text}{'' if at_ideal else _unexplained(found)}"
 
