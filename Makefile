@@ -23,13 +23,14 @@ export PROPTEST_RNG_SEED
 # A folder of packetdrill's scripts, as gtests/net/tcp of github.com/google/packetdrill.
 SCRIPTS ?=
 
-.PHONY: packetdrill help demo test test-all test-rust test-python test-slow-python test-fingerprints test-real test-ns2 test-fuzz test-long bench validate ns2-answers validate-kernel validate-second-kernel bench-program install emu bench-emu reference doc gallery site wheel sdist deb check-tools check-lints check-deb check-ns2 check-traffic clean
+.PHONY: packetdrill help demo test test-all test-rust test-python test-slow-python test-lowest test-fingerprints test-real test-ns2 test-fuzz test-long bench validate ns2-answers validate-kernel validate-second-kernel bench-program install emu bench-emu reference doc gallery site wheel sdist deb check-tools check-lints check-deb check-ns2 check-traffic clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo      simulate $(DEMO); print a table, write a report"
 	@echo "make test      tests and checks, Rust and Python, in minutes"
 	@echo "make test-all  what takes long, sends real packets (as root) or runs ns-2 too"
+	@echo "make test-lowest  with the lowest permitted versions of Python's packages"
 	@echo "make test-long what takes longest and proves little in a second: before a release"
 	@echo "make bench     speed and memory compared with ns-2 (if installed: scripts/install-packages)"
 	@echo "make bench-emu speed of the emulator, with iperf3 (needs root)"
@@ -73,6 +74,17 @@ test-python: install $(STAMPS)/dev $(STAMPS)/ray
 	$(BIN)/ruff format --check python tests
 	$(BIN)/mypy
 	$(BIN)/pytest $(PYTEST_OPTIONS)
+
+# The lowest versions that pyproject.toml permits of every package, also of what builds it: figures, tables, reports and sweeps, where
+# changes of packages show.
+LOWEST := $(abspath out/lowest)
+LOWEST_TESTS := $(foreach name,cli_tables figures_and_reports outputs python_interface sweep values,tests/test_$(name).py)
+test-lowest: check-tools
+	rm -rf $(LOWEST) && $(PYTHON) -m venv $(LOWEST) && scripts/lowest-versions >$(LOWEST)/lowest.txt
+	grep -E '^(pytest|pytest-xdist|scapy)==' requirements-dev.lock | $(LOWEST)/bin/pip install --quiet --disable-pip-version-check -r $(LOWEST)/lowest.txt -r /dev/stdin
+	VIRTUAL_ENV=$(LOWEST) PIP_QUIET=1 $(LOWEST)/bin/maturin develop --profile $(PROFILE) --locked
+	$(LOWEST)/bin/pytest --numprocesses auto --disable-warnings $(LOWEST_TESTS)
+	$(LOWEST)/bin/pytest --all --disable-warnings tests/test_sweep_ray.py -k local_engine
 
 # What of them `make test` skips.
 test-slow-python: install $(STAMPS)/dev $(STAMPS)/ray

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is no
 
 #: Targets that compile or install something.
 TARGETS = (
-    "demo test test-all test-rust test-python test-real test-fingerprints test-ns2 test-fuzz bench bench-program install emu reference "
+    "demo test test-all test-rust test-python test-real test-lowest test-fingerprints test-ns2 test-fuzz bench bench-program install emu reference "
     "doc gallery site wheel sdist deb packetdrill validate validate-kernel validate-second-kernel ns2-answers bench-emu"
 )  # fmt: skip
 
