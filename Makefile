@@ -141,7 +141,7 @@ bench-program: check-tools
 install: $(STAMPS)/longhaul
 
 emu: check-tools
-	cargo build --profile $(EMU_PROFILE) --locked -p longhaul-emu
+	cargo build --profile $(EMU_PROFILE) --locked --workspace --bin longhaul-emu
 
 reference: install
 	$(BIN)/python scripts/make-reference
@@ -174,10 +174,22 @@ sdist: $(STAMPS)/packages
 	$(BIN)/maturin sdist --out out/dist
 
 # The emulator and the accelerator as Debian packages, in out/deb (needs cargo-deb: cargo install --locked cargo-deb).
+# Compiled with the features of the whole workspace, as everything else: what is there is not compiled again. DEB_PROFILE=test packs
+# what the tests have compiled.
+DEB_PROFILE ?= release
+DEB_DOCUMENTS := docs/glossary.md
 deb: check-deb
-	@mkdir -p out/deb
-	cargo deb -p longhaul-emu --locked --strip --output out/deb
-	cargo deb -p longhaul-pep --locked --strip --output out/deb
+	@rm -rf out/deb out/packages && mkdir -p out/deb
+	$(if $(filter test,$(DEB_PROFILE)),cargo test --test outside --test split --no-run,cargo build --profile $(DEB_PROFILE) --bin longhaul-emu --bin longhaul-pep) --workspace --locked
+	scripts/package-documents out/packages/longhaul-emu docs/emulator.md docs/reference/scenario.md $(DEB_DOCUMENTS)
+	scripts/package-documents out/packages/longhaul-pep docs/accelerator.md docs/hop.md $(DEB_DOCUMENTS)
+	scripts/package-documents out/packages CHANGELOG.md
+	set -e; for name in longhaul-emu longhaul-pep; do \
+	  gzip -9nc out/packages/CHANGELOG.md >out/packages/$$name/changelog.gz; \
+	  program=target/$(if $(filter test dev,$(DEB_PROFILE)),debug,$(DEB_PROFILE))/$$name; \
+	  $$program man >out/packages/$$name/$$name.1; \
+	  for shell in bash zsh fish; do $$program completion $$shell >out/packages/$$name/$$shell; done; \
+	  cargo deb -p $$name --locked --no-build --strip --profile $(DEB_PROFILE:test=dev) --output out/deb; done
 
 bench-emu: check-traffic emu
 	$(PYTHON) benches/bench_emu.py --emulator target/$(EMU_PROFILE)/longhaul-emu
