@@ -23,13 +23,14 @@ export PROPTEST_RNG_SEED
 # A folder of packetdrill's scripts, as gtests/net/tcp of github.com/google/packetdrill.
 SCRIPTS ?=
 
-.PHONY: packetdrill help demo test test-all test-rust test-python test-slow-python test-fingerprints test-real test-ns2 test-fuzz test-long bench validate ns2-answers validate-kernel validate-second-kernel bench-program install emu bench-emu reference doc gallery site wheel sdist deb check-tools check-lints check-deb check-ns2 check-traffic clean
+.PHONY: packetdrill help demo test test-all test-rust test-python test-slow-python test-lowest test-fingerprints test-real test-ns2 test-fuzz test-long bench validate ns2-answers validate-kernel validate-second-kernel bench-program install emu bench-emu reference doc gallery site wheel sdist deb check-tools check-lints check-deb check-ns2 check-traffic clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo      simulate $(DEMO); print a table, write a report"
 	@echo "make test      tests and checks, Rust and Python, in minutes"
 	@echo "make test-all  what takes long, sends real packets (as root) or runs ns-2 too"
+	@echo "make test-lowest  with the lowest permitted versions of Python's packages"
 	@echo "make test-long what takes longest and proves little in a second: before a release"
 	@echo "make bench     speed and memory compared with ns-2 (if installed: scripts/install-packages)"
 	@echo "make bench-emu speed of the emulator, with iperf3 (needs root)"
@@ -73,6 +74,17 @@ test-python: install $(STAMPS)/dev $(STAMPS)/ray
 	$(BIN)/ruff format --check python tests
 	$(BIN)/mypy
 	$(BIN)/pytest $(PYTEST_OPTIONS)
+
+# The lowest versions that pyproject.toml permits of every package, also of what builds it: figures, tables, reports and sweeps, where
+# changes of packages show.
+LOWEST := $(abspath out/lowest)
+LOWEST_TESTS := $(foreach name,cli_tables figures_and_reports outputs python_interface sweep values,tests/test_$(name).py)
+test-lowest: check-tools
+	rm -rf $(LOWEST) && $(PYTHON) -m venv $(LOWEST) && scripts/lowest-versions >$(LOWEST)/lowest.txt
+	grep -E '^(pytest|pytest-xdist|scapy)==' requirements-dev.lock | $(LOWEST)/bin/pip install --quiet --disable-pip-version-check -r $(LOWEST)/lowest.txt -r /dev/stdin
+	VIRTUAL_ENV=$(LOWEST) PIP_QUIET=1 $(LOWEST)/bin/maturin develop --profile $(PROFILE) --locked
+	$(LOWEST)/bin/pytest --numprocesses auto --disable-warnings $(LOWEST_TESTS)
+	$(LOWEST)/bin/pytest --all --disable-warnings tests/test_sweep_ray.py -k local_engine
 
 # What of them `make test` skips.
 test-slow-python: install $(STAMPS)/dev $(STAMPS)/ray
@@ -129,7 +141,7 @@ bench-program: check-tools
 install: $(STAMPS)/longhaul
 
 emu: check-tools
-	cargo build --profile $(EMU_PROFILE) --locked -p longhaul-emu
+	cargo build --profile $(EMU_PROFILE) --locked --workspace --bin longhaul-emu
 
 reference: install
 	$(BIN)/python scripts/make-reference
@@ -162,10 +174,22 @@ sdist: $(STAMPS)/packages
 	$(BIN)/maturin sdist --out out/dist
 
 # The emulator and the accelerator as Debian packages, in out/deb (needs cargo-deb: cargo install --locked cargo-deb).
+# Compiled with the features of the whole workspace, as everything else: what is there is not compiled again. DEB_PROFILE=test packs
+# what the tests have compiled.
+DEB_PROFILE ?= release
+DEB_DOCUMENTS := docs/glossary.md
 deb: check-deb
-	@mkdir -p out/deb
-	cargo deb -p longhaul-emu --locked --strip --output out/deb
-	cargo deb -p longhaul-pep --locked --strip --output out/deb
+	@rm -rf out/deb out/packages && mkdir -p out/deb
+	$(if $(filter test,$(DEB_PROFILE)),cargo test --test outside --test split --no-run,cargo build --profile $(DEB_PROFILE) --bin longhaul-emu --bin longhaul-pep) --workspace --locked
+	scripts/package-documents out/packages/longhaul-emu docs/emulator.md docs/reference/scenario.md $(DEB_DOCUMENTS)
+	scripts/package-documents out/packages/longhaul-pep docs/accelerator.md docs/hop.md $(DEB_DOCUMENTS)
+	scripts/package-documents out/packages CHANGELOG.md
+	set -e; for name in longhaul-emu longhaul-pep; do \
+	  gzip -9nc out/packages/CHANGELOG.md >out/packages/$$name/changelog.gz; \
+	  program=target/$(if $(filter test dev,$(DEB_PROFILE)),debug,$(DEB_PROFILE))/$$name; \
+	  $$program man >out/packages/$$name/$$name.1; \
+	  for shell in bash zsh fish; do $$program completion $$shell >out/packages/$$name/$$shell; done; \
+	  cargo deb -p $$name --locked --no-build --strip --profile $(DEB_PROFILE:test=dev) --output out/deb; done
 
 bench-emu: check-traffic emu
 	$(PYTHON) benches/bench_emu.py --emulator target/$(EMU_PROFILE)/longhaul-emu

@@ -287,7 +287,7 @@ def count_table(outcomes: list[Outcome], groups: Sequence[tuple[str, list[Outcom
 
 def table(outcomes: list[Outcome], controls: Sequence[str], by_loss: bool = True) -> str:
     """Errors by congestion control, and by loss if so wished, and the worst points, as Markdown."""
-    lines = ["| | points | median error | 90 % below | within 5 % | mean, signed |", "|---|---|---|---|---|---|"]
+    lines = ["| | points | median error | 90th percentile | within 5 % | mean, signed |", "|---|---|---|---|---|---|"]
     chosen = [("all", outcomes)]
     losses = sorted({o.point.loss for o in outcomes})
     for control in controls:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -107,3 +109,70 @@ def test_each_claim_has_a_verdict_and_a_whole_sentence(file):
     claims = rows_of(file, "What was claimed, and what held")[1:]
     verdicts = {"confirmed", "**refuted**", "*depends*", "not run"}
     assert [row for row in claims if row[1] not in verdicts or any("…" in cell for cell in row)] == []
+
+
+def packed() -> dict[str, list[str]]:
+    """The documents that `make deb` packs, by package."""
+    recipe = (ROOT / "Makefile").read_text(encoding="utf-8")
+    shared = re.search(r"^DEB_DOCUMENTS := (.*)$", recipe, flags=re.MULTILINE)[1].split()
+    lines = re.findall(r"scripts/package-documents (\S+) (.*) \$\(DEB_DOCUMENTS\)$", recipe, flags=re.MULTILINE)
+    return {folder.rpartition("/")[2]: [*own.split(), *shared] for folder, own in lines}
+
+
+@pytest.mark.parametrize("package", ["longhaul-emu", "longhaul-pep"])
+def test_links_of_packed_documents_lead_somewhere(package, tmp_path):
+    script = ROOT / "scripts/package-documents"
+    subprocess.run([sys.executable, script, tmp_path, *packed()[package]], cwd=ROOT, check=True)
+    files = sorted(tmp_path.glob("*.md"))
+    assert len(files) >= 3
+    assert {file.name: links for file in files if (links := broken(file))} == {}
+
+
+def test_a_link_to_what_a_package_lacks_becomes_its_text(tmp_path):
+    (tmp_path / "two.md").write_text("# Two\n")
+    page = tmp_path / "one.md"
+    page.write_text("[a](two.md#two) [b](three.md) [![c](d.png)](https://a.org/b) [`e`](https://a.org)\n")
+    script = ROOT / "scripts/package-documents"
+    subprocess.run([sys.executable, script, tmp_path / "out", page, tmp_path / "two.md"], check=True)
+    assert (tmp_path / "out/one.md").read_text() == "[a](two.md#two) b [c](https://a.org/b) [`e`](https://a.org)\n"
+    absent = subprocess.run([sys.executable, script, tmp_path, tmp_path / "no.md"], capture_output=True, text=True)
+    assert absent.returncode == 1
+    assert absent.stderr == f"error: {tmp_path / 'no.md'}: no such document\n"
+
+
+FIGURES = ROOT / "scripts/make-figures"
+
+
+def test_figures_that_stand_twice_are_those_of_the_file():
+    done = subprocess.run([sys.executable, FIGURES, "--check"], capture_output=True, text=True)
+    assert done.stdout + done.stderr == ""
+
+
+def test_the_speed_against_ns2_is_the_range_of_its_table():
+    ratios = [
+        float(row[5].split()[0])
+        for row in rows_of(ROOT / "docs/benchmarks.md", "Speed and memory")
+        if re.match(r"\d", row[5])
+    ]
+    assert len(ratios) == 10
+    with open(ROOT / "docs/measured.toml", "rb") as file:
+        stated = tomllib.load(file)["speed-against-ns2"]["value"]
+    assert stated == f"{min(ratios)} to {max(ratios)}"
+
+
+def test_another_figure_is_found_and_put_right(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/measured.toml").write_text(
+        '[speed]\nvalue = "7"\nmeasured = "a table"\ncommand = "make bench"\n'
+        'places = [["a.md", "it is {} times faster"], ["b.md", "it is {} times"]]\n'
+    )
+    (tmp_path / "a.md").write_text("# A\n\nWe say it is 6\ntimes faster.\n")
+    (tmp_path / "b.md").write_text("Nothing of it.\n")
+    write = runpy.run_path(str(FIGURES))["write"]
+    wrong = [
+        "a.md has '6' where docs/measured.toml has '7' (speed): run scripts/make-figures",
+        "b.md: 0 places have the words 'it is {} times'; there should be one (speed of docs/measured.toml)",
+    ]
+    assert write(tmp_path, check=True) == wrong
+    assert write(tmp_path, check=False) == wrong[1:]
+    assert (tmp_path / "a.md").read_text() == "# A\n\nWe say it is 7\ntimes faster.\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is no
 
 #: Targets that compile or install something.
 TARGETS = (
-    "demo test test-all test-rust test-python test-real test-fingerprints test-ns2 test-fuzz bench bench-program install emu reference "
+    "demo test test-all test-rust test-python test-real test-lowest test-fingerprints test-ns2 test-fuzz bench bench-program install emu reference "
     "doc gallery site wheel sdist deb packetdrill validate validate-kernel validate-second-kernel ns2-answers bench-emu"
 )  # fmt: skip
 
@@ -175,3 +176,31 @@ def test_every_reason_of_a_skip_names_a_command_or_something_that_nothing_instal
     assert len(done.stdout.splitlines()) >= 4
     for line in done.stdout.splitlines():
         assert re.search(r"make test|cargo test", line), line
+
+
+def units(*arguments: str) -> dict[tuple, str]:
+    """What `cargo build --release` would compile: name, features and profile of each, with its kind."""
+    call = ["cargo", "build", "--release", "--locked", "--offline", "--unit-graph", "-Zunstable-options", *arguments]
+    # The graph is shown by unstable options only.
+    environment = os.environ | {"RUSTC_BOOTSTRAP": "1"}
+    done = subprocess.run(call, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    return {
+        (unit["pkg_id"], unit["target"]["name"], unit["mode"], unit["platform"], str(unit["features"]), str(unit["profile"])):
+            unit["target"]["kind"][0]
+        for unit in json.loads(done.stdout)["units"]
+    }  # fmt: skip
+
+
+def test_packages_compile_nothing_that_a_build_has_not_compiled():
+    recipe = (ROOT / "Makefile").read_text()
+    found = re.search(
+        r"cargo build --profile \$\(DEB_PROFILE\)( --bin \S+ --bin [\w-]+)\) --workspace --locked", recipe
+    )
+    packed = units("--workspace", *found[1].split())
+    assert len(packed) > 100
+    assert packed.keys() <= units().keys()
+    assert packed.keys() <= units("--workspace").keys()
+
+
+def test_a_release_build_has_no_programs_of_tests():
+    assert {name[1] for name, kind in units().items() if kind == "bin"} == {"longhaul-emu", "longhaul-pep"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
 import tarfile
@@ -66,3 +67,13 @@ def test_the_congestion_control_in_python_is_an_example_that_runs(command, tmp_p
     clear = command("run", tmp_path / "my_reno.py")
     assert clear.code == 2
     assert f"run it with `python {tmp_path / 'my_reno.py'}`" in clear.err
+
+
+def test_every_dependency_has_a_lowest_version_that_can_be_installed():
+    script = ROOT / "scripts/lowest-versions"
+    lines = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert {"polars", "matplotlib", "typer", "ray", "maturin"} <= {line.partition("==")[0] for line in lines}
+    lowest = runpy.run_path(str(script))["lowest"]
+    assert lowest(["maturin>=1.9,<2", "numpy>=1.26"]) == ["maturin==1.9", "numpy==1.26"]
+    with pytest.raises(ValueError, match="'numpy' has no lowest version"):
+        lowest(["numpy"])

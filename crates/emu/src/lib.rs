@@ -27,6 +27,7 @@ pub mod kernel;
 pub mod lateness;
 mod line;
 pub mod losses;
+mod manual;
 pub mod moved;
 pub mod names;
 pub mod namespace;

@@ -1,7 +1,7 @@
 //! Printing where nobody may read any more: a pipe that was closed, a terminal that has gone away. Neither is a reason to stop
 //! moving packets, nor to leave behind what was made.
 
-use crate::Error;
+use crate::{Error, manual};
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
@@ -31,25 +31,41 @@ fn written(outcome: std::io::Result<()>) -> Result<(), Error> {
     }
 }
 
-/// The arguments of the command line.
+/// The arguments of the command line. `man` and `completion` are commands of every program, and answered here.
 ///
 /// # Errors
-/// The status to end with, once what was asked for (`--help`) or what is wrong has been printed: 0, or 2 if the arguments are wrong
-/// or help cannot be written.
+/// The status to end with, once what was asked for (`--help`, `man`) or what is wrong has been printed: 0, or 2 if the arguments are
+/// wrong or it cannot be written.
 pub fn arguments<Cli: clap::Parser>() -> Result<Cli, ExitCode> {
-    Cli::try_parse().map_err(|other| {
-        let printed = other.print();
-        if other.use_stderr() {
-            return ExitCode::from(2);
+    let mut command = manual::with_commands(Cli::command());
+    let parsed = command.try_get_matches_from_mut(std::env::args_os()).and_then(|matches| {
+        match manual::asked_for(command.clone(), &matches) {
+            Some(text) => Ok(Err(text)),
+            None => Cli::from_arg_matches(&matches).map(Ok).map_err(|error| error.format(&mut command)),
         }
-        written(printed).map_or_else(
-            |error| {
-                note(format_args!("error: {error}"));
-                ExitCode::from(2)
-            },
-            |()| ExitCode::SUCCESS,
-        )
-    })
+    });
+    match parsed {
+        Ok(Ok(cli)) => Ok(cli),
+        Ok(Err(text)) => {
+            let mut out = std::io::stdout().lock();
+            Err(status(out.write_all(&text).and_then(|()| out.flush())))
+        }
+        Err(other) => {
+            let printed = other.print();
+            Err(if other.use_stderr() { ExitCode::from(2) } else { status(printed) })
+        }
+    }
+}
+
+/// What a program ends with that has only printed something.
+fn status(printed: std::io::Result<()>) -> ExitCode {
+    written(printed).map_or_else(
+        |error| {
+            note(format_args!("error: {error}"));
+            ExitCode::from(2)
+        },
+        |()| ExitCode::SUCCESS,
+    )
 }
 
 /// A line on standard error, if there is still somebody who reads it.

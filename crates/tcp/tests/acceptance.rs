@@ -1,8 +1,7 @@
 //! Which segments of a synchronized connection are taken, challenged or dropped: resets (RFC 5961 section 3.2), old ACKs (RFC 5961
 //! section 5.2), loops of answers (RFC 5961 section 7), timestamps (RFC 7323 sections 3.2 and 5).
 
-mod common;
-use common::*;
+use crate::common::*;
 use longhaul_segment::{Ecn, Flags, Segment, SeqNumber, Timestamps};
 use longhaul_tcp::{Config, Connection, State};
 use proptest::prelude::*;

@@ -1,7 +1,6 @@
 //! ACK congestion control (RFC 5690). Names of tests are its rules; the numbers follow from the formulas of its section 4.5.
 
-mod common;
-use common::*;
+use crate::common::*;
 use longhaul_cc::{Algorithm, CongestionControl, InitialWindow, Setup, SlowStartKind, build};
 use longhaul_segment::{Ecn, Flags, Segment, SeqNumber};
 use longhaul_tcp::{Config, Connection, Recovery};

@@ -1,7 +1,6 @@
 //! Whatever the path does, every byte arrives once and in order, and both ends close.
 
-mod common;
-use common::*;
+use crate::common::*;
 use longhaul_cc::{Ack, Congestion, CongestionControl};
 use longhaul_segment::{Ecn, Flags, Options, SackBlocks, Segment, SeqNumber, Timestamps};
 use longhaul_tcp::{

@@ -1,8 +1,6 @@
 //! What the application requests of a sender: to hold small segments back, or not to.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use longhaul_segment::Flags;
 use longhaul_tcp::{Config, Recovery};
 use longhaul_units::Duration;

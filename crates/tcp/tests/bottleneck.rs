@@ -1,7 +1,6 @@
 //! One flow through a bottleneck with a DropTail queue of one bandwidth-delay product: slow start overshoots, then AIMD.
 
-mod common;
-use common::*;
+use crate::common::*;
 use longhaul_tcp::{Config, Recovery};
 use longhaul_units::{Duration, Instant};
 use std::cell::Cell;

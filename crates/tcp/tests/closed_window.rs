@@ -1,7 +1,6 @@
 //! A window that shrinks over data in flight (RFC 9293 section 3.8.6: MUST-34, MUST-35, SHLD-17; section 3.8.6.1: MUST-37).
 
-mod common;
-use common::*;
+use crate::common::*;
 use longhaul_segment::{Ecn, Segment, SeqNumber};
 use longhaul_tcp::{Config, Connection, Event, Recovery, State};
 use longhaul_units::{Duration, Instant};

@@ -1,8 +1,7 @@
 //! What a segment costs. Run by hand, in release:
-//! `cargo test --release -p longhaul-tcp --test cost -- --ignored --nocapture --test-threads=1`
+//! `cargo test --release --workspace --test tcp cost:: -- --ignored --nocapture --test-threads=1`
 
-mod common;
-use common::*;
+use crate::common::*;
 use longhaul_cc::CongestionControl;
 use longhaul_segment::{Ecn, Flags, SackBlocks, Segment, SeqNumber};
 use longhaul_tcp::{Config, Connection};
@@ -40,7 +39,7 @@ fn bulk(window: u64, cc: Box<dyn CongestionControl>, config: Config) -> f64 {
 }
 
 #[test]
-#[ignore = "a measurement: cargo test -p longhaul-tcp --test cost -- --ignored"]
+#[ignore = "a measurement: cargo test --workspace --test tcp cost:: -- --ignored"]
 fn without_loss() {
     for (window, name) in [(80, "80"), (8_000, "8,000"), (100_000, "100,000")] {
         for (ack_every, delayed_ack) in [(1, None), (2, Some(ms(100)))] {
@@ -60,7 +59,7 @@ fn without_loss() {
 
 /// The receiver's end and the sender's, each by itself: every second packet of a window is lost.
 #[test]
-#[ignore = "a measurement: cargo test -p longhaul-tcp --test cost -- --ignored"]
+#[ignore = "a measurement: cargo test --workspace --test tcp cost:: -- --ignored"]
 fn with_every_second_packet_lost() {
     for window in [80u64, 8_000, 100_000] {
         let rounds = 2_000_000 / window;
@@ -130,7 +129,7 @@ fn with_every_second_packet_lost() {
 
 /// Blocks in random order: the scoreboard and the reassembly queue at their worst.
 #[test]
-#[ignore = "a measurement: cargo test -p longhaul-tcp --test cost -- --ignored"]
+#[ignore = "a measurement: cargo test --workspace --test tcp cost:: -- --ignored"]
 fn with_blocks_in_random_order() {
     for window in [80u64, 8_000, 100_000] {
         let mut a = Connection::established(plain(), Box::new(Fixed(window * u64::from(MSS))), ports(End::A));

@@ -1,8 +1,6 @@
 //! What congestion control is notified of about the rate of delivery (draft-ietf-ccwg-bbr-04 section 4.1).
 
-mod common;
-
-use common::{End, Fixed, MSS, World, at_ms, ms};
+use crate::common::{End, Fixed, MSS, World, at_ms, ms};
 use longhaul_cc::{Ack, Congestion, CongestionControl, Delivery};
 use longhaul_tcp::Config;
 use longhaul_units::Rate;

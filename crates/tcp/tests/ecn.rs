@@ -1,7 +1,6 @@
 //! Explicit congestion notification (RFC 3168 section 6.1).
 
-mod common;
-use common::*;
+use crate::common::*;
 use longhaul_segment::{Ecn, Flags};
 use longhaul_tcp::{Config, Event};
 

@@ -1,7 +1,6 @@
 //! The receiver's window and small segments (RFC 9293 sections 3.7.4 and 3.8.6), idle restart, pacing.
 
-mod common;
-use common::*;
+use crate::common::*;
 use longhaul_cc::{Ack, Congestion, CongestionControl};
 use longhaul_tcp::{Config, Connection, InitialWindow, Limit, Reading};
 use longhaul_units::{Duration, Instant, Rate};

@@ -1,8 +1,7 @@
 //! The open in detail: which round trip it measures, what a repeated or crossing SYN means, text in SYNs, and what is answered before
 //! the connection is established (RFC 9293 sections 3.10.7.3 and 3.10.7.4, RFC 6298 section 3, RFC 5681 section 3.1).
 
-mod common;
-use common::*;
+use crate::common::*;
 use longhaul_segment::{Ecn, Flags, Options, Segment, SeqNumber};
 use longhaul_tcp::{Config, Connection, Event, SpuriousDetection, State};
 use longhaul_units::Duration;

@@ -1,8 +1,6 @@
 //! Rules by which a window grows with time: time in which nothing is in flight does not count (RFC 9438 section 4.2).
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use longhaul_cc::{Congestion, CongestionKind, InitialWindow, Setup, build};
 use longhaul_units::{Duration, Instant};
 

@@ -1,7 +1,6 @@
 //! What Linux's receiver does beyond the RFCs: an autotuned buffer, ACKs at once in the beginning; and the sender's buffer.
 
-mod common;
-use common::*;
+use crate::common::*;
 use longhaul_tcp::{Autotuning, Config};
 use longhaul_units::Duration;
 

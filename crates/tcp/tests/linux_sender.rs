@@ -1,7 +1,6 @@
 //! What Linux's sender does otherwise than the RFCs' text, each by its option: a round trip of 100 ms and 1000-byte segments.
 
-mod common;
-use common::*;
+use crate::common::*;
 use longhaul_cc::{Ack, Congestion, CongestionControl};
 use longhaul_segment::{Ecn, Flags, SackBlocks, Segment, SeqNumber, Timestamps};
 use longhaul_tcp::{Config, Connection, Event, Reading, Recovery, ReductionBound, State};

@@ -1,8 +1,6 @@
 //! Congestion control counts in the MSS that the handshake has agreed on (SMSS of RFC 5681), not in the configured one.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use longhaul_cc::{InitialWindow, Setup, build};
 use longhaul_segment::SeqNumber;
 use longhaul_tcp::{Config, Connection};

@@ -1,7 +1,6 @@
 //! The state machine of RFC 9293: handshakes, options, closing, resets; sequence numbers that wrap.
 
-mod common;
-use common::*;
+use crate::common::*;
 use longhaul_segment::{Ecn, Flags, Segment, SeqNumber};
 use longhaul_tcp::{Config, Connection, Event, Keepalive, State, reset_for};
 use longhaul_units::Duration;

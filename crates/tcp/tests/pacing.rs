@@ -1,8 +1,6 @@
 //! Segments spaced at a rate, in recovery too.
 
-mod common;
-
-use common::{End, MSS, World, at_ms, ms};
+use crate::common::{End, MSS, World, at_ms, ms};
 use longhaul_cc::{Ack, Congestion, CongestionControl};
 use longhaul_tcp::{Config, Limit};
 use longhaul_units::{Duration, Rate};

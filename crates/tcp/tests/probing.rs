@@ -1,8 +1,6 @@
 //! A connection that opens by packet pair: two SYNs back to back, the gap between whose echoes is the rate to begin with.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use longhaul_cc::{Algorithm, CongestionControl, InitialWindow, Setup, SlowStartKind, build};
 use longhaul_segment::{Flags, SeqNumber};
 use longhaul_tcp::{Config, Connection, Event, Recovery, State};

@@ -1,7 +1,6 @@
 //! RACK-TLP (RFC 8985) in a connection: a round trip of 100 ms and 1000-byte segments.
 
-mod common;
-use common::*;
+use crate::common::*;
 use longhaul_segment::Flags;
 use longhaul_tcp::{Config, Event, Recovery, ReductionBound};
 

@@ -1,7 +1,6 @@
 //! Proportional rate reduction (RFC 9937, RFC 6937) in a connection: when segments leave during recovery.
 
-mod common;
-use common::*;
+use crate::common::*;
 use longhaul_tcp::{Config, Recovery, ReductionBound};
 use proptest::prelude::*;
 

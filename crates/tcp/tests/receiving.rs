@@ -1,7 +1,6 @@
 //! What a receiver reports and when: SACK blocks (RFC 2018), D-SACK (RFC 2883), delayed ACKs (RFC 5681 section 4.2).
 
-mod common;
-use common::*;
+use crate::common::*;
 use longhaul_segment::{Ecn, Flags, Segment, SeqNumber};
 use longhaul_tcp::{Config, Connection};
 use longhaul_units::Instant;

@@ -1,7 +1,6 @@
 //! Loss recovery: what is retransmitted and when, by variant, with a round trip of 100 ms and 1000-byte segments.
 
-mod common;
-use common::*;
+use crate::common::*;
 use longhaul_cc::{Ack, Congestion, CongestionControl, CongestionKind};
 use longhaul_tcp::{Config, Event, Limit, Recovery};
 use longhaul_units::Duration;

@@ -1,7 +1,6 @@
 //! The rescue retransmission (RFC 6675 section 4, NextSeg() rule 4; section 5 step 4.3).
 
-mod common;
-use common::*;
+use crate::common::*;
 use longhaul_tcp::{Config, Recovery};
 
 /// 2000 transfers of 30 segments over a path that loses 2 % of the data: segments lost, segments sent again, timeouts.

@@ -1,8 +1,6 @@
 //! Slow start where the application leaves the window unused.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use longhaul_cc::{InitialWindow, Setup, build};
 use longhaul_tcp::Config;
 

@@ -1,7 +1,6 @@
 //! One sample a round trip: one segment is timed from its departure to its ACK (RFC 6298 section 3).
 
-mod common;
-use common::*;
+use crate::common::*;
 use longhaul_segment::{Ecn, Segment, SeqNumber};
 use longhaul_tcp::{Config, Connection, RttSampling};
 

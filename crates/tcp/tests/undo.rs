@@ -1,7 +1,6 @@
 //! Undo of spurious reductions of the window: Eifel (RFC 3522), F-RTO (RFC 5682), D-SACK (RFC 3708).
 
-mod common;
-use common::*;
+use crate::common::*;
 use longhaul_cc::{Ack, Congestion, CongestionControl, CongestionKind};
 use longhaul_tcp::{Config, Event, Recovery, SpuriousDetection};
 
