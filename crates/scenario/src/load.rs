@@ -3,7 +3,7 @@
 use crate::error::{distance, nearest};
 use crate::inherit::{directions_written_out, value_at, write_out};
 use crate::linux;
-use crate::meant::meant;
+use crate::meant::{self, meant};
 use crate::traces::{self, ReadTable};
 use crate::validate::{Problem, validate};
 use crate::{AppSpec, MiddleboxSpec, RunSpec, Scenario, ScenarioError, Transport, VERSION};
@@ -141,7 +141,9 @@ fn override_all(table: &mut Table, overrides: &[(String, String)]) -> Result<Sce
 /// The error of overrides that cannot be applied together: that of the first one from which on the whole stays wrong.
 fn override_one_by_one(table: &mut Table, overrides: &[(String, String)]) -> Result<Scenario, ScenarioError> {
     let blame = |(path, value): &(String, String), message: &str, table: &Table| {
-        let help = suggestion(message).or_else(|| other_place(message, path, table));
+        let help = suggestion(message)
+            .or_else(|| other_place(message, path, table))
+            .or_else(|| text_for_table(message, &format!("{path} =")));
         ScenarioError::new(&format!("--set {path}={value}"), in_plain_words(message)).with_help(help)
     };
     let mut first_wrong = None;
@@ -261,7 +263,11 @@ fn syntax_error(error: &toml::de::Error, text: &str, source_name: &str) -> Scena
     let closer = error_in_middlebox(text);
     let error = closer.as_ref().unwrap_or(error);
     let message = error.message().trim().to_string();
-    let help = suggestion(&message).or_else(|| two_brackets(&message, &text[error.span()?.start..]));
+    let help =
+        suggestion(&message).or_else(|| two_brackets(&message, &text[error.span()?.start..])).or_else(|| {
+            let start = error.span()?.start;
+            text_for_table(&message, &text[text[..start].rfind('\n').map_or(0, |newline| newline + 1)..])
+        });
     let message = match (&*message, error.span()) {
         (UNQUOTED, Some(span)) => unquoted(&text[span.start..]),
         _ => in_plain_words(&message),
@@ -347,13 +353,16 @@ fn unquoted(rest: &str) -> String {
 
 /// Of more names than one reads at a glance, those nearest to the given one; `None` if they are few.
 fn nearest_first(found: &str, expected: &str) -> Option<String> {
-    const SHOWN: usize = 5;
+    const SHOWN: usize = 8;
     let given = found.split('`').nth(1)?;
     let mut names: Vec<&str> = expected.strip_prefix("one of ")?.split('`').skip(1).step_by(2).collect();
-    if names.len() <= SHOWN + 3 {
-        return None;
-    }
     names.sort_by_key(|name| distance(given, name));
+    if names.len() <= 2 * SHOWN + 1 {
+        return Some(format!(
+            "one of {}",
+            names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        ));
+    }
     let shown: Vec<String> = names[..SHOWN].iter().map(|name| format!("`{name}`")).collect();
     Some(format!("one of {} or {} others", shown.join(", "), names.len() - SHOWN))
 }
@@ -380,8 +389,17 @@ fn suggestion(message: &str) -> Option<String> {
     let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
     match found.starts_with("unknown field") {
         true => meant(given, &known),
-        false => nearest(given, known),
+        false => meant::application(given, &known).or_else(|| nearest(given, known)),
     }
+}
+
+/// The help for text that stands where a table belongs: `tcp = "bbr"`; `line` begins at the value's line.
+fn text_for_table(message: &str, line: &str) -> Option<String> {
+    let value = message.strip_prefix("invalid type: string \"")?.split('"').next()?;
+    if !message.contains("expected struct") && !message.contains("expected internally tagged") {
+        return None;
+    }
+    meant::table(line.split('=').next()?.trim().rsplit('.').next()?, value)
 }
 
 /// Puts one value into the document.

@@ -249,6 +249,21 @@ fn an_override_is_blamed_for_its_own_mistakes() {
     says(&with_override("run.duration.x", "1 s"), &["single value"]);
 }
 
+/// What people write who know it from elsewhere is answered with what is right here.
+#[test]
+fn a_key_of_another_table_is_answered_with_its_place() {
+    let flow = |line: &str| refusal("to = \"remote\"\n", &format!("to = \"remote\"\n{line}\n"));
+    says(&flow("size = \"1 MB\""), &["unknown field `size`", "app = { kind = \"bulk\", size = \"1 MB\" }"]);
+    says(&flow("tcp = \"bbr\""), &["\"bbr\" is not a table", "tcp = { congestion = \"bbr\" }"]);
+    says(&flow("app = \"bulk\""), &["app = { kind = \"bulk\" }"]);
+    says(&flow("app = { kind = \"voip\" }"), &["unknown name `voip`", "voice = true"]);
+    says(&flow("app = { kind = \"dash\" }"), &["{ kind = \"video\" }"]);
+    says(&flow("app = { kind = \"ftp\" }"), &["{ kind = \"bulk\", size = \"1 MB\" }"]);
+    says(&with_override("flow.download.tcp", "bbr"), &["tcp = { congestion = \"bbr\" }"]);
+    says(&with_override("link.satellite.from", "hub"), &["unknown field `from`", "ends = [\"a\", \"b\"]"]);
+    says(&with_override("link.satellite.rate", "10 MB/s"), &["did you mean \"80 Mbit/s\""]);
+}
+
 #[test]
 fn of_many_fields_the_nearest_are_listed() {
     says(

@@ -8,6 +8,7 @@ const PACKETS: Grammar = Grammar {
     example: "1000 packets",
     units: &[("packets", 1)],
     aliases: &[("packet", 1), ("pkts", 1)],
+    in_bytes: &[],
     mistaken: &[("pkt", "packets"), ("p", "packets"), ("pckts", "packets"), ("segments", "packets")],
 };
 

@@ -15,6 +15,20 @@ const GRAMMAR: Grammar = Grammar {
         ("baud", 1),
         ("Tbit/s", 1_000_000_000_000),
     ],
+    in_bytes: &[
+        ("B/s", 8),
+        ("kB/s", 8_000),
+        ("KB/s", 8_000),
+        ("KBps", 8_000),
+        ("kBps", 8_000),
+        ("KiB/s", 8 << 10),
+        ("MB/s", 8_000_000),
+        ("MBps", 8_000_000),
+        ("MiB/s", 8 << 20),
+        ("GB/s", 8_000_000_000),
+        ("GBps", 8_000_000_000),
+        ("GiB/s", 8 << 30),
+    ],
     mistaken: &[
         ("bit", "bit/s"),
         ("bits", "bit/s"),
@@ -118,7 +132,12 @@ mod tests {
         let units = "Gbit/s, Mbit/s, kbit/s, bit/s, Gbps, Mbps, kbps, bps, baud, Tbit/s";
         for (text, message) in [
             ("50", format!(r#""50" has no unit; write for instance "50 Mbit/s" (units: {units})"#)),
-            ("50 MB/s", format!(r#""MB/s" is not a unit of rate (in "50 MB/s"); units: {units}"#)),
+            (
+                "50 MB/s",
+                format!(
+                    r#""MB/s" is not a unit of rate (in "50 MB/s"), did you mean "400 Mbit/s"?; units: {units}"#
+                ),
+            ),
             (
                 "50 mbit/s",
                 format!(

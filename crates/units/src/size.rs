@@ -15,6 +15,7 @@ pub(crate) const GRAMMAR: Grammar = Grammar {
         ("GiB", 1 << 30),
         ("TiB", 1 << 40),
     ],
+    in_bytes: &[],
     mistaken: &[
         ("b", "B"),
         ("k", "kB"),

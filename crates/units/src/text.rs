@@ -74,6 +74,8 @@ pub(crate) struct Grammar {
     pub aliases: &'static [(&'static str, u64)],
     /// Spellings that are not read, in lower case, with the unit that people mean by them.
     pub mistaken: &'static [(&'static str, &'static str)],
+    /// Units of bytes that people write for it, and the number of base units in one.
+    pub in_bytes: &'static [(&'static str, u64)],
 }
 
 impl Grammar {
@@ -149,18 +151,22 @@ impl Grammar {
 
     /// The right text for a number with a unit that is none: a unit in other letters, a usual name of it, or an exponent.
     fn guess(&self, number: &str, unit: &str) -> Option<String> {
+        struct Printed<'a>(&'a Grammar, u64);
+        impl std::fmt::Display for Printed<'_> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.0.print(f, self.1)
+            }
+        }
+        if let Some((_, scale)) = self.in_bytes.iter().find(|(name, _)| *name == unit) {
+            let value = number.replace('_', "").parse::<f64>().ok()? * *scale as f64;
+            return Some(Printed(self, value.round() as u64).to_string());
+        }
         let lower = unit.to_lowercase();
         let mut known = self.units.iter().chain(self.aliases).map(|(name, _)| *name);
         let meant = known.find(|name| name.to_lowercase() == lower);
         let named = || self.mistaken.iter().find(|(wrong, _)| *wrong == lower).map(|(_, unit)| *unit);
         if let Some(unit) = meant.or_else(named) {
             return Some(format!("{} {unit}", quoted(number)));
-        }
-        struct Printed<'a>(&'a Grammar, u64);
-        impl std::fmt::Display for Printed<'_> {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                self.0.print(f, self.1)
-            }
         }
         if let Some(text) = self.with_point(number, unit) {
             return Some(text);
@@ -378,6 +384,15 @@ mod tests {
                 Some(right),
                 "{text}"
             );
+        }
+        for (text, right) in [
+            ("10 MB/s", "80 Mbit/s"),
+            ("1.5 GB/s", "12 Gbit/s"),
+            ("64 KiB/s", "524.288 kbit/s"),
+            ("100 KBps", "800 kbit/s"),
+        ] {
+            let found = guess(text.parse::<Rate>().unwrap_err().to_string());
+            assert_eq!(found.as_deref(), Some(right), "{text}");
         }
         for (text, right) in [
             ("10 seconds", "10 s"),

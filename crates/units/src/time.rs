@@ -9,6 +9,7 @@ const GRAMMAR: Grammar = Grammar {
     units: &[("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)],
     // The micro sign and the Greek letter.
     aliases: &[("\u{b5}s", 1_000), ("\u{3bc}s", 1_000), ("min", 60_000_000_000), ("h", 3_600_000_000_000)],
+    in_bytes: &[],
     mistaken: &[
         ("sec", "s"),
         ("secs", "s"),
