@@ -407,14 +407,14 @@ def test_a_report_begins_with_the_metrics_that_were_asked_for(command, tmp_path,
     assert panels_of(out / "report.html")[0]["y"]["label"].startswith("95 % queueing delay (satellite.forward)")
     found = re.search(r'<div class="answer">(.*?)</div>', page, re.DOTALL)[1].replace("\u00a0", " ")
     answer = re.findall("<p>([^:]*):", found)
-    assert answer == ["95 % queueing delay (satellite.forward)", "Goodput"]
+    assert answer == ["95 % queueing delay (satellite.forward)", "Goodput over the run"]
 
 
 def test_the_report_of_one_point_begins_with_its_mean(command, tmp_path, scenario):
     out = tmp_path / "s"
     assert command("sweep", scenario, "-n", 3, "--set", "run.duration=5 s", "--out", out, "--report", "-q").code == 0
     page = (out / "report.html").read_text().replace("\u00a0", " ")
-    assert re.search(r'<div class="answer"><p>Goodput: [\d.]+ .*bit/s in 3 runs.</p>', page)
+    assert re.search(r'<div class="answer"><p>Goodput over the run: [\d.]+ .*bit/s in 3 runs.</p>', page)
 
 
 def test_points_without_a_value_are_holes_that_are_named(command, tmp_path, scenario):
@@ -447,7 +447,7 @@ def test_what_a_figure_shows_stands_in_its_text(command, tmp_path, scenario):
     assert command("sweep", scenario, *grid, "-n", 2, "--out", out, "--report", "-q").code == 0
     page = (out / "report.html").read_text()
     text = unescape(re.search(r'id="plot-s0-0" role="group" aria-label="([^"]*)"', page)[1])
-    assert re.search(r"Goodput \(.bit/s\) over flow.users.count: from [\d.]+ to [\d.]+", text), text
+    assert re.search(r"Goodput over the run \(.bit/s\) over flow.users.count: from [\d.]+ to [\d.]+", text), text
 
 
 def test_bars_become_panels():

@@ -404,8 +404,9 @@ def test_the_table_shows_groups_or_the_metrics_asked_for(command, sweep_file, tm
     sweep_file.write_text(sweep_file.read_text().replace("\n[sweep]", other))
     outcome = command("sweep", sweep_file, "--out", tmp_path / "s")
     assert outcome.code == 0, outcome.err
-    assert "Goodput (users)" in outcome.out
-    assert "Goodput (web)" in outcome.out
+    assert "Goodput over the" in outcome.out
+    assert "run (users)" in outcome.out
+    assert "run (web)" in outcome.out
     chosen = ["--metrics", "group.web.loss_rate,timeouts"]
     outcome = command("sweep", sweep_file, "--out", tmp_path / "s", "--resume", *chosen)
     assert "Loss rate (web)" in outcome.out

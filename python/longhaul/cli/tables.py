@@ -110,11 +110,11 @@ def print_sweep(
         where = f"{hidden:,} points are not shown; cells.parquet and the report have all"
         console.print(where, style="dim", highlight=False)
     if best := tables.best_point(sweep, chosen[0]):
-        console.print(escape(best), highlight=False, soft_wrap=True)
+        console.print(escape(best), highlight=False)
     if not metrics and (same := tables.same_everywhere(sweep, tables.usual_metrics(sweep))):
         texts = ", ".join(f"{sweep.title(name)} {value}" for name, value in same.items() if name not in chosen)
         if texts:
-            console.print(escape(f"The same at every point: {texts}."), style="dim", highlight=False, soft_wrap=True)
+            console.print(escape(f"The same at every point: {texts}."), style="dim", highlight=False)
     if remark := tables.equal_seeds(sweep, chosen):
         console.print(escape(remark), style="dim", highlight=False)
 
