@@ -140,23 +140,19 @@ fn ctrl_z_stops_it_and_fg_lets_it_go_on() {
     std::fs::remove_file(file).unwrap();
 }
 
-/// A script of bash goes on at Ctrl-C if what it has started does not end by the signal.
+/// A script of bash goes on at Ctrl-C if what it has started does not end by the signal. bash itself is not asked: on a busy machine it
+/// can notice the end of its child before the key, and goes on then whatever the child did.
 #[test]
 #[ignore = "sends real packets: root and `make test-all`"]
 fn a_script_ends_with_the_command_that_ctrl_c_has_ended() {
-    if !can_run(&["python3", "bash"]) {
+    if !can_run(&["python3"]) {
         return;
     }
-    let file = scenario("script", PATH);
-    let script = format!(
-        "for i in 1 2; do {EMULATOR} shell {} -q -- sh -c 'echo rea''dy; exec sleep 50'; done; echo went-on",
-        file.display()
-    );
-    let steps = serde_json::json!([[0.2, "ready", "\u{3}"]]);
-    let (seen, status) = typed(steps, &["bash", "-c", &script]);
-    assert!(!seen.contains("went-on"), "{seen}");
-    assert!([-2, 130].contains(&status), "{status}: {seen}");
-    std::fs::remove_file(file).unwrap();
+    for command in ["echo rea''dy; exec sleep 50", "echo rea''dy; sleep 50"] {
+        let steps = serde_json::json!([[0.2, "ready", "\u{3}"]]);
+        let (seen, status) = typed_behind("script", steps, &[], &["sh", "-c", command]);
+        assert_eq!(status, -2, "ended by SIGINT: {seen}");
+    }
 }
 
 /// `timeout` puts what it starts into the background of the terminal: whoever writes to its settings from there is stopped.
