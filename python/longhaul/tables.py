@@ -406,8 +406,7 @@ def _felt_in(sweep: SweepResult) -> list[str]:
             groups.setdefault(name, []).append(end)
     if len(groups) < 2:
         first = qoe.of_group(m for m in sweep.metrics if "." not in m)
-        wide = sweep.runs.select([m for m in first if m in sweep.runs.columns]).iter_rows(named=True)
-        first = _without_equal(first, list(wide))
+        first = _without_equal(first, list(sweep.values(*first).iter_rows(named=True)))
         return list(dict.fromkeys([*first, *_of_unfinished(sweep)]))
     each = 2 if len(groups) < 3 else 1
     chosen = [f"group.{name}.{m}" for name, ends in list(groups.items())[:4] for m in qoe.of_group(ends)[:each]]

@@ -15,7 +15,7 @@ from ..errors import ResultError
 from ..naming import meant
 from ..qoe import smaller_is_better
 from ..tables import setting_text
-from .metrics import refuse_unknown
+from .runs import points_of
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -56,7 +56,7 @@ def baseline_of(sweep: SweepResult, given: Mapping[str, str] | None = None) -> d
 def check_baseline(plan: Plan, given: Mapping[str, str] | None) -> None:
     """Raises `ResultError` if no point of a plan would be the baseline that is asked for: that must not cost a sweep."""
     if given:
-        _bases({run.cell: run.point.parameters for run in plan.runs}, plan.parameters, given)
+        _bases({point.cell: point.parameters for point in points_of(plan.runs)}, plan.parameters, given)
 
 
 def _bases(
@@ -98,9 +98,8 @@ def _parameter(parameters: Sequence[str], name: str) -> str:
 
 def differences(sweep: SweepResult, metric: str, base: Mapping[int, int]) -> dict[int, Difference]:
     """How much more of a metric each point has than its baseline; points that are their own, or have no pair, are left out."""
-    refuse_unknown([metric], sweep.runs.columns)
     values: dict[int, dict[int, float]] = {}
-    for cell, seed, value in sweep.runs.select("cell", "seed", metric).iter_rows():
+    for cell, seed, value in sweep.values(metric).iter_rows():
         if value is not None:
             values.setdefault(int(cell), {})[int(seed)] = float(value)
     found = {}

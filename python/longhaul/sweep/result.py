@@ -102,11 +102,20 @@ class SweepResult:
         """One row per point and metric: `n`, `mean`, `median`, `stdev`, `ci95_low`, `ci95_high`, `minimum`, `maximum`."""
         return self._with_parameters(read_table(self.path / "cells.parquet"))
 
-    def values(self, metric: str) -> pl.DataFrame:
-        """The columns `seed` and `metric` of `runs`, without reading the others: a million runs have hundreds of megabytes of them."""
+    def values(self, *metrics: str) -> pl.DataFrame:
+        """The columns `cell`, `seed` and `metrics` of `runs`, without reading the others, of which a million runs have hundreds of
+        megabytes. Raises `ResultError` if no run has such a metric.
+        """
+        self.refuse_unknown(metrics)
+        names = ("cell", "seed", *metrics)
         if "runs" in self.__dict__:
-            return self.runs.select("seed", metric)
-        return read_table(self.path / "runs.parquet", ["run_id", "cell", "seed", metric]).select("seed", metric)
+            return self.runs.select(names)
+        return read_table(self.path / "runs.parquet", ["run_id", *names]).select(names)
+
+    def refuse_unknown(self, metrics: Sequence[str]) -> None:
+        """Raises `ResultError` for the first metric that no run has, with the nearest that there are."""
+        if not set(metrics) <= set(self.metrics):  # it may be a metric without any value
+            refuse_unknown(metrics, self.runs.columns)
 
     def _with_parameters(self, table: pl.DataFrame) -> pl.DataFrame:
         """The table, which has a column for each parameter of the manifest, or they are not of one sweep."""
@@ -151,8 +160,7 @@ class SweepResult:
         import polars as pl
 
         chosen = list(metrics) if metrics is not None else [m for m in self.metrics if "." not in m]
-        if not set(chosen) <= set(self.metrics):  # it may be a metric without any value
-            refuse_unknown(chosen, self.runs.columns)
+        self.refuse_unknown(chosen)
         wide = self.cells.select("cell", *self.parameters).unique(maintain_order=True)
         for name in chosen:
             part = self.cells.filter(pl.col("metric") == name).select(
@@ -172,7 +180,7 @@ class SweepResult:
 
         if parameter not in self.parameters:
             raise ResultError(f"{parameter!r} was not swept; the swept parameters are {', '.join(self.parameters)}")
-        refuse_unknown([metric], self.runs.columns)
+        self.refuse_unknown([metric])
         others = [p for p in self.parameters if p != parameter]
         base = self.runs.filter(pl.col(parameter) == baseline)
         if base.is_empty():
