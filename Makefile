@@ -86,20 +86,21 @@ test-lowest: check-tools
 	$(LOWEST)/bin/pytest --numprocesses auto --disable-warnings $(LOWEST_TESTS)
 	$(LOWEST)/bin/pytest --all --disable-warnings tests/test_sweep_ray.py -k local_engine
 
-# What of them `make test` skips.
+# What of them `make test` skips; with PART=2/4, the second of four parts of it.
+PART ?= 1/1
 test-slow-python: install $(STAMPS)/dev $(STAMPS)/ray
-	$(BIN)/pytest --numprocesses auto --dist worksteal --all -m "slow and not alone and not long"
+	$(BIN)/pytest --numprocesses auto --dist worksteal --all --part $(PART) -m "slow and not alone and not long"
 	$(BIN)/pytest --all -m "slow and alone and not long"
 
 # All with the features of the whole workspace: `-p` would choose others, and compile and keep most crates a second time.
-REAL_TESTS := $(foreach file,$(wildcard crates/emu/tests/*.rs crates/pep/tests/*.rs),--test $(basename $(notdir $(file))))
 REAL := cargo test --workspace --locked
+REAL_TESTS := --test emu --test pep
 # A test that waits for 75 s needs no processor: it runs beside the others.
 WAITING := an_outage_of_75_seconds
 test-real: check-tools
 	@if missing=$$(scripts/can-send-packets); then \
 	  set -e; $(REAL) $(REAL_TESTS) --no-run; \
-	  $(REAL) --test carriers -- --ignored $(WAITING) & waiting=$$!; trap 'kill $$waiting 2>/dev/null || true' EXIT; \
+	  $(REAL) --test pep -- --ignored $(WAITING) & waiting=$$!; trap 'kill $$waiting 2>/dev/null || true' EXIT; \
 	  $(REAL) $(REAL_TESTS) -- --ignored --skip $(WAITING); wait $$waiting; else \
 	  scripts/ignored-tests crates/emu crates/pep; echo "$$missing" | sed 's/^/skipped, since /'; fi
 
@@ -109,7 +110,7 @@ test-ns2: check-tools
 
 # Results of whole runs; `make test` has short ones.
 test-fingerprints: check-tools
-	cargo test --workspace --locked --test fingerprints -- --ignored
+	cargo test --workspace --locked --test sim -- --ignored
 
 test-fuzz: check-tools
 	cargo test --workspace --locked --test targets -- --ignored
@@ -180,7 +181,7 @@ DEB_PROFILE ?= release
 DEB_DOCUMENTS := docs/glossary.md
 deb: check-deb
 	@rm -rf out/deb out/packages && mkdir -p out/deb
-	$(if $(filter test,$(DEB_PROFILE)),cargo test --test outside --test split --no-run,cargo build --profile $(DEB_PROFILE) --bin longhaul-emu --bin longhaul-pep) --workspace --locked
+	$(if $(filter test,$(DEB_PROFILE)),cargo test --test emu --test pep --no-run,cargo build --profile $(DEB_PROFILE) --bin longhaul-emu --bin longhaul-pep) --workspace --locked
 	scripts/package-documents out/packages/longhaul-emu docs/emulator.md docs/reference/scenario.md $(DEB_DOCUMENTS)
 	scripts/package-documents out/packages/longhaul-pep docs/accelerator.md docs/hop.md $(DEB_DOCUMENTS)
 	scripts/package-documents out/packages CHANGELOG.md

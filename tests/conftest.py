@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+import zlib
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -60,15 +62,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """`--all` runs what takes long too (`make test-all`), `--long` what takes longest (`make test-long`)."""
     parser.addoption("--all", action="store_true", help="run tests marked slow, which `make test` skips")
     parser.addoption("--long", action="store_true", help="run tests marked long, which `make test-all` skips")
+    parser.addoption("--part", type=_part, metavar="K/N", help="run the Kth of N parts of the tests, by their names")
+
+
+def _part(text: str) -> tuple[int, int]:
+    """`K/N` with 1 <= K <= N."""
+    first, _, of = text.partition("/")
+    if not (first.isdecimal() and of.isdecimal() and 1 <= int(first) <= int(of)):
+        raise argparse.ArgumentTypeError(f"a part is K/N with K from 1 to N, as 2/5; not {text!r}")
+    return int(first), int(of)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skips tests marked slow or long, with the command that runs them."""
+    """Skips tests marked slow or long, with the command that runs them; leaves one part of all with `--part`."""
     for mark, option, command in (("slow", "--all", "make test-all"), ("long", "--long", "make test-long")):
         if not config.getoption(option):
             for item in items:
                 if item.get_closest_marker(mark):
                     item.add_marker(pytest.mark.skip(reason=f"{mark}: {command}"))
+    if part := config.getoption("--part"):
+        parts = [zlib.crc32(item.nodeid.encode()) % part[1] + 1 for item in items]
+        config.hook.pytest_deselected(items=[item for item, at in zip(items, parts, strict=True) if at != part[0]])
+        items[:] = [item for item, at in zip(items, parts, strict=True) if at == part[0]]
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

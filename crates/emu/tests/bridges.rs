@@ -1,9 +1,7 @@
 //! Bridges between interfaces: VLANs, checksums that are left to devices, interfaces that are down or the same, and those that vanish.
 //! Needs root and Linux; ignored by default (`bed::can_run`).
 
-mod bed;
-
-use bed::{EMULATOR, PATH, can_run, scenario, text, wait_for};
+use crate::bed::{EMULATOR, PATH, can_run, scenario, text, wait_for};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::path::PathBuf;

@@ -1,9 +1,8 @@
 //! Captures as other people's programs read them: tcpdump, tshark, capinfos, scapy. Needs root and Linux; ignored by default
 //! (`bed::can_run`).
 
-mod bed;
-
-use bed::{EMULATOR, PATH, can_run, run, scenario, text, wait_for};
+use crate::bed;
+use crate::bed::{EMULATOR, PATH, can_run, run, scenario, text, wait_for};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};

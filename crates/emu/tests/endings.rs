@@ -1,9 +1,7 @@
 //! How the emulator ends: by a signal at any time, when nobody reads what it prints, when its terminal goes away, when it was stopped
 //! meanwhile, when something is missing. Needs root and Linux; ignored by default (`bed::can_run`).
 
-mod bed;
-
-use bed::{EMULATOR, PATH, can_run, namespaces, run, run_scenario, scenario, shell, text, wait_for};
+use crate::bed::{EMULATOR, PATH, can_run, namespaces, run, run_scenario, scenario, shell, text, wait_for};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::io::Read;

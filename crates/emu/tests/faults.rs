@@ -1,9 +1,7 @@
 //! What goes wrong around the emulator: disks that are full, peers that vanish. And captures at every point. Needs root and
 //! Linux; ignored by default (`bed::can_run`).
 
-mod bed;
-
-use bed::{EMULATOR, PATH, can_run, namespaces, run, scenario, shell, text, wait_for};
+use crate::bed::{EMULATOR, PATH, can_run, namespaces, run, scenario, shell, text, wait_for};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;

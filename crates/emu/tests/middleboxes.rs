@@ -1,9 +1,7 @@
 //! Middleboxes between real kernels. Needs root and Linux; ignored by default (`bed::can_run`). Nothing here depends on how fast the
 //! machine is: times are only bounded from below, or generously from above.
 
-mod bed;
-
-use bed::{can_run, run, run_scenario, scenario, text};
+use crate::bed::{can_run, run, run_scenario, scenario, text};
 use serde_json::Value;
 
 /// Two networks and a thin line back between them, of 256 kbit/s; what stands at its ends is added.

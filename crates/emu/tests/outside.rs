@@ -1,10 +1,9 @@
 //! The emulator on other people's machines: addresses, names, firewalls, IPv6, and what leads nowhere. Needs root and Linux; ignored by
 //! default (`bed::can_run`). Each machine is a network stack of the test's own.
 
-mod bed;
-
-use bed::lan::{self, Lan};
-use bed::{EMULATOR, PATH, can_run, run, scenario, text};
+use crate::bed;
+use crate::bed::lan::{self, Lan};
+use crate::bed::{EMULATOR, PATH, can_run, run, scenario, text};
 use std::process::Output;
 use std::time::Instant;
 

@@ -1,9 +1,7 @@
 //! QUIC flows with real packets: quinn-proto's endpoints with TLS over UDP sockets of this machine's kernel. Needs root and Linux;
 //! ignored by default (`bed::can_run`). How fast the machine is can only make transfers longer, and no time is tested.
 
-mod bed;
-
-use bed::{can_run, run_scenario, scenario, text};
+use crate::bed::{can_run, run_scenario, scenario, text};
 use longhaul_sim::{RunOptions, load, simulate};
 use serde_json::Value;
 

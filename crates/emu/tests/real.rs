@@ -1,9 +1,7 @@
 //! The emulator with real packets of this machine's kernel. Needs root and Linux; ignored by default (`bed::can_run`). Nothing here
 //! depends on how fast the machine is: times are only bounded from below, or generously from above.
 
-mod bed;
-
-use bed::{EMULATOR, PATH, can_run, namespaces, run, run_scenario, scenario, shell, text, wait_for};
+use crate::bed::{EMULATOR, PATH, can_run, namespaces, run, run_scenario, scenario, shell, text, wait_for};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 

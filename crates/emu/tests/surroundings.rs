@@ -1,9 +1,7 @@
 //! What is around a command behind a path: its terminal's keys, requests to end, the machine's TCP, devices, containers and accounts.
 //! Needs root and Linux; ignored by default (`bed::can_run`).
 
-mod bed;
-
-use bed::{EMULATOR, PATH, can_run, namespaces, run, scenario, shell, text, wait_for};
+use crate::bed::{EMULATOR, PATH, can_run, namespaces, run, scenario, shell, text, wait_for};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,7 @@
 //! Two nodes with TLS 1.3 and raw public keys.
 #![cfg(feature = "tls")]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use longhaul_hop::tls::{Identity, PublicKey, Trusted};
 use longhaul_hop::{Config, Event, Session};
 use longhaul_units::Duration;

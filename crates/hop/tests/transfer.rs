@@ -1,8 +1,6 @@
 //! Transfers over the hop in virtual time.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use longhaul_hop::{Config, Rates};
 use longhaul_path::{JitterSpec, Link, LinkConfig, QueueSpec, Reordering};
 use longhaul_units::{Duration, Instant, Limit, Probability};

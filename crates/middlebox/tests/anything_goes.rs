@@ -1,8 +1,7 @@
 //! Whatever every hop of the path does, and in whatever order the hosts close: through every middlebox each byte arrives once
 //! and in order, unless a host resets the connection or the middlebox breaks down; what is lost then is counted.
 
-mod common;
-use common::*;
+use crate::common::*;
 use longhaul_hop::{Coding, PoolConfig, Rates, Role, Share};
 use longhaul_middlebox::ack_compaction::{self, Form, Spacing, ack_compaction};
 use longhaul_middlebox::ack_filter::{self, AckFilter};

@@ -1,7 +1,6 @@
 //! What the packets between the two nodes of a proxy carry, byte for byte: records with the hosts' data, datagrams and messages, ACKs.
 
-mod common;
-use common::*;
+use crate::common::*;
 
 use longhaul_middlebox::ack_compaction::{Form, Settings, Spacing, ack_compaction};
 use longhaul_middlebox::paced::datagram::{COMMON, ITEM_HEADER};

@@ -1,8 +1,8 @@
 //! Two nodes of a proxy in two processes: all that joins them is UDP datagrams over the loopback interface, of which some are lost. Each has
 //! its own numbers for connections, and a host of its own beside it. A file goes from the first's host to the second's.
 
-mod common;
-use common::{Bytes, Dice, ms, paced_sender, patient, plans, side};
+use crate::common;
+use crate::common::{Bytes, Dice, ms, paced_sender, patient, plans, side};
 
 use longhaul_middlebox::paced::{self, Control, PseudoProxy, Surrogate};
 use longhaul_middlebox::split::record::Framing;
@@ -237,11 +237,12 @@ fn a_file_crosses(kind: &str) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let task = format!("{kind} {} {}", socket.local_addr().unwrap(), out.display());
     let mut other = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "the_other_process"])
+        .args(["--exact", "over_udp::the_other_process"])
         .env("LONGHAUL_TEST_NODE", task)
         .spawn()
         .unwrap();
-    let (_, peer) = socket.recv_from(&mut [0; 16]).unwrap();
+    socket.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
+    let (_, peer) = socket.recv_from(&mut [0; 16]).expect("the other process sends its first packet");
     socket.connect(peer).unwrap();
     let host = Connection::connect(patient(), common::reno(), SeqNumber(5), ends().ports(Direction::Forward));
     let mut process = Process::new(kind, 0, host, socket);

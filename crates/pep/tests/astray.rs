@@ -1,10 +1,8 @@
 //! What other programs do to the way of intercepted packets: the node puts back what it can, and steps aside where it cannot. No
 //! client notices more than a second. Needs root and Linux; ignored unless asked for.
 
-mod bed;
-
-use bed::router::exchange;
-use bed::{Bed, CLIENT, Daemon, PEP, SERVER, SERVER_V6, can_run, text, wait_for};
+use crate::bed::router::exchange;
+use crate::bed::{Bed, CLIENT, Daemon, PEP, SERVER, SERVER_V6, can_run, text, wait_for};
 use std::process::Command;
 use std::time::{Duration, Instant};
 

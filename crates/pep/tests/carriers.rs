@@ -1,10 +1,9 @@
 //! The tunnel where UDP does not pass: over TCP connections from the start, in mid-run, and back; and when either program is
 //! killed and nobody starts it again. Needs root and Linux; ignored unless asked for.
 
-mod bed;
-
-use bed::two::Two;
-use bed::{Daemon, SERVER, can_run, wait_for};
+use crate::bed;
+use crate::bed::two::Two;
+use crate::bed::{Daemon, SERVER, can_run, wait_for};
 use nix::sys::signal::Signal;
 use sha2::{Digest, Sha256};
 use std::io::{ErrorKind, Read, Write};

@@ -1,10 +1,9 @@
 //! The recipes of `longhaul-pep plan --firewall`, with the real ufw and firewalld where they are installed, and with the chains
 //! of the others. Needs root and Linux; ignored unless asked for.
 
-mod bed;
-
-use bed::router::exchange;
-use bed::{Bed, Daemon, PEP, SERVER, SERVER_V6, can_run, text, wait_for};
+use crate::bed;
+use crate::bed::router::exchange;
+use crate::bed::{Bed, Daemon, PEP, SERVER, SERVER_V6, can_run, text, wait_for};
 use std::process::Command;
 use std::time::Duration;
 

@@ -3,10 +3,8 @@
 //! unless asked for. LONGHAUL_PEP_TRANSFERS sets how many (600 by default; 10,000 for acceptance), LONGHAUL_PEP_FIRST the number of
 //! the first, by which the transfers are drawn.
 
-mod bed;
-
-use bed::sky::{Sky, scenario};
-use bed::{Bed, Daemon, PEP, SERVER, address, can_run, text, wait_for};
+use crate::bed::sky::{Sky, scenario};
+use crate::bed::{Bed, Daemon, PEP, SERVER, address, can_run, text, wait_for};
 use sha2::{Digest, Sha256};
 use socket2::{Domain, SockRef, Socket, Type};
 use std::io::{ErrorKind, Read, Write};

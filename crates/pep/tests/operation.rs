@@ -1,10 +1,9 @@
 //! What an operator relies on, with real packets: classes of packets are carried over, the daemon has given up its rights and
 //! still does as it is told, and it stands aside when its helper is gone. Needs root and Linux; ignored unless asked for.
 
-mod bed;
-
-use bed::two::Two;
-use bed::{Bed, CLIENT, Daemon, SERVER, SERVER_V6, address, can_run, text, wait_for};
+use crate::bed;
+use crate::bed::two::Two;
+use crate::bed::{Bed, CLIENT, Daemon, SERVER, SERVER_V6, address, can_run, text, wait_for};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use socket2::{Domain, SockRef, Socket, Type};

@@ -2,11 +2,9 @@
 //! are replayed, changed or made up; a link whose rate falls. The node goes on, others are served, and it recovers. Needs root and
 //! Linux; ignored unless asked for.
 
-mod bed;
-
-use bed::sky::{Sky, scenario};
-use bed::two::Two;
-use bed::{Bed, CLIENT, Daemon, PEP, SERVER, address, can_run, ip, text, wait_for};
+use crate::bed::sky::{Sky, scenario};
+use crate::bed::two::Two;
+use crate::bed::{Bed, CLIENT, Daemon, PEP, SERVER, address, can_run, ip, text, wait_for};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{Read, Write};

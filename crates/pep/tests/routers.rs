@@ -1,10 +1,8 @@
 //! The accelerator on routers as people have them: with NAT and firewalls of their own. Needs root and Linux; ignored unless asked for.
 
-mod bed;
-
-use bed::router::{Router, exchange, exchange_with, tracked};
-use bed::two::Two;
-use bed::{Bed, CLIENT, CLIENT_V6, SERVER, SERVER_V6, can_run, ip, text, wait_for};
+use crate::bed::router::{Router, exchange, exchange_with, tracked};
+use crate::bed::two::Two;
+use crate::bed::{Bed, CLIENT, CLIENT_V6, SERVER, SERVER_V6, can_run, ip, text, wait_for};
 
 #[test]
 #[ignore = "sends real packets: root and `make test-all`"]

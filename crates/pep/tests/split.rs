@@ -1,9 +1,8 @@
 //! One node between a client and a server, with real packets: addresses, ends of connections, refusals, and what happens when
 //! the accelerator is full, told to stand aside, stopped or killed. Needs root and Linux; ignored unless asked for.
 
-mod bed;
-
-use bed::{Bed, CLIENT, CLIENT_V6, SERVER, SERVER_V6, address, can_run, ip, text, wait_for};
+use crate::bed;
+use crate::bed::{Bed, CLIENT, CLIENT_V6, SERVER, SERVER_V6, address, can_run, ip, text, wait_for};
 use nix::sys::signal::Signal;
 use sha2::{Digest, Sha256};
 use socket2::SockRef;

@@ -1,10 +1,8 @@
 //! A terminal and a hub between a client and a server, with real packets: addresses, ends of connections, refusals, wrong keys,
 //! and what happens when either node is killed. Needs root and Linux; ignored unless asked for.
 
-mod bed;
-
-use bed::two::Two;
-use bed::{SERVER, SERVER_V6, address, can_run, enter, text, wait_for};
+use crate::bed::two::Two;
+use crate::bed::{SERVER, SERVER_V6, address, can_run, enter, text, wait_for};
 use nix::sys::signal::Signal;
 use sha2::{Digest, Sha256};
 use socket2::SockRef;

@@ -1,8 +1,6 @@
 //! Scenarios of many `[[flow]]` sections.
 
-mod common;
-
-use common::head;
+use crate::common::head;
 use longhaul_scenario::{load, resolved_toml};
 
 fn with_flows(count: usize) -> String {

@@ -1,8 +1,6 @@
 //! What is refused, and with which message: each bad scenario gets one message with its place and what would be right.
 
-mod common;
-
-use common::head;
+use crate::common::head;
 use longhaul_scenario::{load, resolved_toml, run_id};
 
 const GOOD: &str = concat!(head!(), "[[flow]]\nname = \"download\"\nfrom = \"hub\"\nto = \"remote\"\n");

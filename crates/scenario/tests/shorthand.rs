@@ -1,8 +1,6 @@
 //! Short forms of queues and losses mean the same as what they stand for.
 
-mod common;
-
-use common::head;
+use crate::common::head;
 use longhaul_scenario::{load, run_id};
 
 const FLOW: &str = "[[flow]]\nfrom = \"hub\"\nto = \"remote\"\n";

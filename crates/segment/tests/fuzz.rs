@@ -1,11 +1,8 @@
 //! Mutation fuzzing of the packet decoder, the same on every run: a fixed seed and a fixed number of rounds.
-//! `LONGHAUL_FUZZ_SECONDS=600 cargo test -p longhaul-segment --test fuzz` runs for that many seconds.
+//! `LONGHAUL_FUZZ_SECONDS=600 cargo test -p longhaul-segment --test segment fuzz::` runs for that many seconds.
 
-mod common;
-mod random;
-
-use common::{ACK, DATA_V6, FIN, SYN, accepts, mend_checksums};
-use random::Random;
+use crate::common::{ACK, DATA_V6, FIN, SYN, accepts, mend_checksums};
+use crate::random::Random;
 use std::time::{Duration, Instant};
 
 /// About two seconds.

@@ -1,11 +1,9 @@
 //! Robust header compression over a line that does anything to frames, the same on every run: what comes out has the right
 //! checksums, and is a packet that was sent, but for as many as the checks are too short for.
 
-mod random;
-
+use crate::random::Random;
 use longhaul_segment::rohc::{Compressor, Decompressor, Settings};
 use longhaul_segment::{Flags, SackBlocks, Segment, SeqNumber, Timestamps, ip, wire};
-use random::Random;
 use std::collections::VecDeque;
 
 const PACKETS: u64 = 300_000;

@@ -1,8 +1,6 @@
 //! The codec against packets put together by hand, and its invariants on arbitrary ones.
 
-mod common;
-
-use common::{ACK, DATA_V6, FIN, SYN, accepts, mend_checksums};
+use crate::common::{ACK, DATA_V6, FIN, SYN, accepts, mend_checksums};
 use longhaul_segment::{
     DecodeError, Ecn, EncodeError, Field, Flags, Options, SackBlocks, Segment, SeqNumber, Timestamps, ip,
     wire,

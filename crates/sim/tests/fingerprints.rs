@@ -2,7 +2,7 @@
 //!
 //! A change that changes results on purpose names them and the reason in CHANGELOG.md, and records them again:
 //!
-//!     LONGHAUL_FINGERPRINTS=record cargo test -p longhaul-sim --test fingerprints --locked -- --include-ignored
+//!     LONGHAUL_FINGERPRINTS=record cargo test -p longhaul-sim --test sim --locked -- --include-ignored fingerprints::
 //!
 //! To see what differs: `LONGHAUL_FINGERPRINTS=DIRECTORY` also leaves the files there, tables as text; do it before and after.
 //! Not compared is what may differ without a change of results: times of the machine, version, run id, definitions of metrics.
