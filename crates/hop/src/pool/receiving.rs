@@ -204,8 +204,9 @@ impl Pool {
             Frame::Read { flow: number }.write(&mut lane.control);
             self.events.push_back(Event::Finished { flow: stream.id });
         }
-        self.reset_if_read(id, number);
+        // A flow that has ended in both directions is over: a reset that came before the last end has nothing left to reset.
         self.settle(id, number);
+        self.reset_if_read(id, number);
     }
 
     /// Passes on a reset of the peer once all in front of it was read.

@@ -136,6 +136,31 @@ fn a_flow_that_nobody_reads_stalls_no_other() {
     pair.check();
 }
 
+/// The reset behind a flow's bytes overtakes them and the end; with the end, the flow is over in both directions.
+#[test]
+fn a_reset_that_was_overtaken_by_both_ends_is_none() {
+    let mut pair = Pair::new(1);
+    let hub = peer(&pair.events(0));
+    let now = Instant::ZERO;
+    let flow = pair.pools[0].open(hub, open(false)).unwrap();
+    pair.exchange(1000);
+    let remote = opened(&pair.events(1));
+    pair.pools[1].finish(now, remote);
+    pair.exchange(1000);
+    assert!(pair.events(0).contains(&Event::Finished { flow }));
+    pair.pools[0].write(now, flow, &mut Bytes::from_static(b"the last bytes"));
+    pair.pools[0].finish(now, flow);
+    pair.pools[0].reset_behind(flow, ResetCode::Reset);
+    pair.exchange(1000);
+    assert_eq!(pair.pools[1].read(remote, 100).unwrap(), &b"the last bytes"[..]);
+    let events = pair.events(1);
+    assert!(events.contains(&Event::Finished { flow: remote }), "{events:?}");
+    assert!(!events.iter().any(|event| matches!(event, Event::Reset { .. })), "{events:?}");
+    pair.exchange(1000);
+    assert!(pair.events(0).contains(&Event::Delivered { flow }));
+    pair.check();
+}
+
 #[test]
 fn a_connection_that_ends_resets_its_flows_only() {
     let mut pair = Pair::new(2);

@@ -12,6 +12,16 @@ use std::collections::VecDeque;
 /// An ACK that is to be sent to the source, or a copy to the destination.
 pub(super) type Send<'a, B> = &'a mut dyn FnMut(Direction, Segment, Ecn, B);
 
+/// Data for a host that was promised all below `promised` of its own data keeps that promise in its ACK number. Hosts discard
+/// segments, data included, whose ACK number is older by more than a window (RFC 5961 section 5.2): with data both ways, each
+/// direction would then wait for the other's for ever.
+pub(super) fn keep_promise(segment: &mut Segment, promised: u64) {
+    if promised > 0 && segment.seq_len() > 0 && position(segment.ack, Some(promised)) < promised {
+        segment.ack = number(promised);
+        segment.options.sack = Default::default();
+    }
+}
+
 /// What is known of the destination's end, for ACKs in its name.
 #[derive(Clone, Copy, Debug, Default)]
 struct Destination {
@@ -81,6 +91,10 @@ impl<B: Body> Half<B> {
         self.destination.shift = shift;
         self.destination.window = Some(field);
         self.destination.offered = field;
+    }
+    /// All below was acknowledged to the source, by whomever.
+    pub fn promised(&self) -> u64 {
+        self.promised
     }
     /// Payload that was acknowledged from here and not by the destination.
     pub fn undelivered(&self) -> u64 {

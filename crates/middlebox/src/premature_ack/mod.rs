@@ -18,6 +18,8 @@
 //! * A packet that was acknowledged already is not forwarded again: the PEP repeats its ACK to the source.
 //! * Losses on D-Net are repaired from here on three duplicate ACKs, on SACK, on partial ACKs, and on a timeout; duplicate
 //!   ACKs for what is repaired here do not reach the source, nor do their SACK blocks.
+//! * Data that is forwarded or sent again carries at least the ACK number that its receiver was sent from here: hosts discard
+//!   data whose ACK number is older by more than a window (RFC 5961 section 5.2).
 //! * A window that opens again is passed on although its ACK acknowledges nothing new.
 
 mod half;
@@ -29,7 +31,7 @@ use crate::base::{Table, counters};
 use crate::cache::{LocalRecovery, position};
 use crate::levels::Levels;
 use crate::{Base, Body, Direction, Established, Middlebox, Passing, Verdict};
-use half::Half;
+use half::{Half, keep_promise};
 use longhaul_segment::{Flags, Segment, SeqNumber};
 use longhaul_units::{ConnectionId, Id, Instant};
 pub use watermark::Watermark;
@@ -117,6 +119,9 @@ impl<B: Body> Connection<B> {
     fn undelivered(&self) -> u64 {
         self.halves.iter().map(Half::undelivered).sum()
     }
+    fn promised(&self) -> [u64; 2] {
+        Direction::BOTH.map(|direction| self.halves[direction as usize].promised())
+    }
     /// Copies, their payload, and payload acknowledged from here only.
     fn holds(&self) -> [u64; 3] {
         let sum = |value: &dyn Fn(&Half<B>) -> u64| self.halves.iter().map(value).sum();
@@ -188,13 +193,17 @@ impl<B: Body> PrematureAck<B> {
         let PrematureAck { connections, settings, counts, base, .. } = self;
         let Some(connection) = connections.get_mut(number) else { return Verdict::Forward };
         let before = connection.holds();
-        let mut send =
-            |direction, segment, ecn, body| base.outbox.push(number, direction, segment, ecn, body);
+        let promised = connection.promised();
+        let mut send = |direction: Direction, mut segment: Segment, ecn, body| {
+            keep_promise(&mut segment, promised[direction.opposite() as usize]);
+            base.outbox.push(number, direction, segment, ecn, body);
+        };
         let mut verdict = Verdict::Forward;
         connection.halves[direction as usize].cache.note_sender(segment);
         if segment.flags.contains(Flags::ACK) {
             let acked = &mut connection.halves[direction.opposite() as usize];
             verdict = acked.on_ack(now, segment, settings, counts, &mut send);
+            keep_promise(segment, acked.promised());
         }
         if segment.seq_len() > 0 {
             let data = &mut connection.halves[direction as usize];
@@ -236,8 +245,11 @@ impl<B: Body> Middlebox<B> for PrematureAck<B> {
         let (number, half) = (ConnectionId::new(owner / 2), owner % 2);
         let PrematureAck { connections, counts, base, .. } = self;
         let Some(connection) = connections.get_mut(number) else { return };
-        let mut send =
-            |direction, segment, ecn, body| base.outbox.push(number, direction, segment, ecn, body);
+        let promised = connection.promised();
+        let mut send = |direction: Direction, mut segment: Segment, ecn, body| {
+            keep_promise(&mut segment, promised[direction.opposite() as usize]);
+            base.outbox.push(number, direction, segment, ecn, body);
+        };
         if connection.halves[half].on_timeout(now, counts, &mut send) {
             base.timers.set(owner, connection.halves[half].cache.deadline());
         } else {

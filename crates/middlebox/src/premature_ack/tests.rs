@@ -310,3 +310,28 @@ fn what_it_had_acknowledged_is_counted_when_it_fails() {
     assert_eq!(bench.data(15), did(true, &[]), "a plain router from now on");
     assert_eq!(bench.ack(10), did(true, &[]));
 }
+
+/// The source was promised packets 10 to 12. Data for it that carries the destination's own, older ACK number would be discarded if
+/// that were older by more than a window (RFC 5961 section 5.2).
+#[test]
+fn data_for_a_host_with_premature_acks_carries_no_older_ack_number() {
+    let mut bench = Bench::new(10, 3);
+    for number in 10..13 {
+        bench.data(number);
+    }
+    assert_eq!(bench.counts().premature_acks, 3);
+    let answer = |ack| Segment {
+        seq: SeqNumber(1),
+        ack: SeqNumber(ack),
+        payload_len: 100,
+        flags: Flags::ACK,
+        window: 20_000,
+        ..Segment::default()
+    };
+    let (_, passed) = bench.pass(Direction::Reverse, answer(10 * SIZE));
+    assert_eq!(passed.ack, SeqNumber(13 * SIZE));
+    // A newer one is the destination's own.
+    let newer = Segment { seq: SeqNumber(101), ..answer(14 * SIZE) };
+    let (_, passed) = bench.pass(Direction::Reverse, newer);
+    assert_eq!(passed.ack, SeqNumber(14 * SIZE));
+}
