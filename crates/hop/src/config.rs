@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub enum Role {
     /// Holds one connection to a hub, and opens it again when it was lost.
     Terminal {
-        /// UDP address of the hub.
+        /// UDP address of the hub; unspecified while none is known ([`crate::Node::set_hub`]).
         hub: SocketAddr,
     },
     /// Waits for terminals.

@@ -3,7 +3,6 @@
 use crate::config::Carrier;
 use crate::lanes::{self, Common, LANES};
 use crate::tunnel::Tunnel;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -25,7 +24,6 @@ pub(crate) async fn choose(
     tunnel: Arc<Tunnel>,
     common: Common,
     carrier: Carrier,
-    hub: SocketAddr,
     changed: Arc<Notify>,
 ) {
     let mut well = Instant::now();
@@ -34,6 +32,11 @@ pub(crate) async fn choose(
     loop {
         tokio::time::sleep(LOOK).await;
         let now = Instant::now();
+        let Some(hub) = tunnel.hub() else {
+            // There is to be no tunnel at present.
+            (ill, pause) = (Some(now), RETRY.0);
+            continue;
+        };
         if carrier == Carrier::Auto && tunnel.quic_answers() {
             if ill.take().is_some() {
                 well = now;

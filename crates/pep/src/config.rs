@@ -1,6 +1,7 @@
 //! The configuration file: what there is to set, with defaults and meaning. [`crate::load`] reads and checks it.
 
 pub use crate::destinations::Destinations;
+pub use crate::hub_name::HubName;
 use crate::prefix::{Ports, Prefix};
 use longhaul_units::{Duration, Rate, Size};
 use serde::{Deserialize, Serialize};
@@ -296,12 +297,16 @@ impl std::fmt::Display for Carrier {
 pub struct Hop {
     /// UDP address of this node: of a hub, where terminals reach it.
     pub listen: Option<SocketAddr>,
-    /// UDP address of the hub; at a terminal.
-    pub hub: Option<SocketAddr>,
+    /// The hub as terminals reach it, a name or an address with its port; at a terminal. It stands for a list of one.
+    pub hub: Option<HubName>,
+    /// Several hubs, in the order in which they are preferred; at a terminal, in the place of `hub`. Names are looked up again
+    /// whenever a tunnel is opened.
+    #[serde(default)]
+    pub hubs: Vec<HubName>,
     /// File with this node's secret key (`longhaul-pep keygen`).
     pub key: PathBuf,
-    /// The hub's public key; at a terminal.
-    pub hub_key: Option<Key>,
+    /// The hub's public key, or a list: of each hub one, and two while a hub's key changes; at a terminal.
+    pub hub_key: Option<Keys>,
     /// Rate at which this node begins to send.
     pub send_rate: Option<Rate>,
     /// Rate that is requested from the other node for the beginning.
@@ -332,6 +337,10 @@ pub struct Hop {
     /// A terminal's new connections pass untouched once the tunnel has given no answer for so long, and are accelerated again once it has
     /// answered for as long; from two round trips (`initial_rtt`) to `idle_timeout`, by default 5 s as far as these allow it.
     pub pass_after: Option<Duration>,
+    /// A hub that stands earlier in the list takes new connections again once it has answered for so long, `pass_after` to 24 h; or
+    /// `"never"`: then the one in use stays until it gives no answer.
+    #[serde(default)]
+    pub fail_back: FailBack,
     /// The least pause after which a packet keeps the tunnel alive.
     #[serde(default = "keep_alive")]
     pub keep_alive: Duration,
@@ -370,6 +379,11 @@ fn a_day() -> Duration {
 }
 
 impl Hop {
+    /// All hubs, the preferred one first.
+    pub fn hubs(&self) -> Vec<HubName> {
+        self.hub.iter().chain(&self.hubs).cloned().collect()
+    }
+
     /// See [`Hop::credit`].
     pub fn credit(&self) -> u64 {
         let fastest = self.send_rate.max(self.receive_rate).map_or(0, Rate::as_bps);
@@ -400,8 +414,8 @@ impl Hop {
 pub struct Terminal {
     /// Its name in logs and metrics.
     pub name: String,
-    /// Its public key.
-    pub key: Key,
+    /// Its public key, or a list of two while it changes.
+    pub key: Keys,
     /// Networks of clients whose addresses are used towards servers. With none, connections come from the hub's own address.
     #[serde(default)]
     pub sources: Vec<Prefix>,
@@ -431,6 +445,91 @@ impl std::fmt::Display for Key {
 }
 
 crate::prefix::from_text!(Key);
+
+/// One key, or a list of keys.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Keys(pub Vec<Key>);
+
+impl Keys {
+    /// True if this key is one of them.
+    pub fn contains(&self, key: &Key) -> bool {
+        self.0.contains(key)
+    }
+}
+
+impl<'de> Deserialize<'de> for Keys {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Keys, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Keys;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                f.write_str("a key, or a list of keys")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Keys, E> {
+                text.parse().map(|key| Keys(vec![key])).map_err(E::custom)
+            }
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut list: A) -> Result<Keys, A::Error> {
+                let mut keys = vec![];
+                while let Some(key) = list.next_element()? {
+                    keys.push(key);
+                }
+                if keys.is_empty() {
+                    return Err(serde::de::Error::custom("an empty list of keys lets nobody in; write at least one"));
+                }
+                Ok(Keys(keys))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl Serialize for Keys {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.as_slice() {
+            [one] => one.serialize(serializer),
+            all => all.serialize(serializer),
+        }
+    }
+}
+
+/// When a hub that stands earlier in the list is taken again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FailBack {
+    /// Not while the one in use answers.
+    Never,
+    /// Once it has answered for so long.
+    After(Duration),
+}
+
+impl Default for FailBack {
+    fn default() -> FailBack {
+        FailBack::After(Duration::from_secs(60))
+    }
+}
+
+impl std::str::FromStr for FailBack {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<FailBack, String> {
+        if text == "never" {
+            return Ok(FailBack::Never);
+        }
+        let time = text.parse().map_err(|_| format!("\"{text}\" is neither a time, as in \"60 s\", nor \"never\""))?;
+        Ok(FailBack::After(time))
+    }
+}
+
+impl std::fmt::Display for FailBack {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            FailBack::Never => f.write_str("never"),
+            FailBack::After(time) => time.fmt(f),
+        }
+    }
+}
+
+crate::prefix::from_text!(FailBack);
 
 /// Form of the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]

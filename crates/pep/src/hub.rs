@@ -31,7 +31,7 @@ pub(crate) fn judge(
     server: SocketAddr,
 ) -> Verdict {
     let terminal: Option<&Terminal> =
-        config.terminal.iter().find(|terminal| key.is_some_and(|key| terminal.key == Key(key)));
+        config.terminal.iter().find(|terminal| key.is_some_and(|key| terminal.key.contains(&Key(key))));
     let Some(terminal) = terminal else { return Verdict::Denied };
     if server.port() == 0 || !config.destinations.permit(server) || !terminal.destinations.permit(server) {
         return Verdict::Denied;
@@ -134,6 +134,23 @@ mod tests {
             judge(&config, None, source.parse().unwrap(), "203.0.113.1:443".parse().unwrap()),
             Verdict::Denied
         );
+    }
+
+    /// While a terminal's key changes, the old one and the new one are its own.
+    #[test]
+    fn a_terminal_with_two_keys_is_the_same_with_either() {
+        let (old, new) = ("ab".repeat(32), "cd".repeat(32));
+        let text = format!(
+            "mode = \"hub\"\n[hop]\nlisten = \"0.0.0.0:7714\"\nkey = \"k\"\n\
+             [[terminal]]\nname = \"ship\"\nkey = [\"{old}\", \"{new}\"]\n"
+        );
+        let config = crate::load::parse(&text, "hub.toml").unwrap();
+        let server = "203.0.113.1:443".parse().unwrap();
+        let judged = |key: u8| judge(&config, Some([key; 32]), "0.0.0.0:0".parse().unwrap(), server);
+        assert_eq!((judged(0xab), judged(0xcd)), (Verdict::Go(None), Verdict::Go(None)));
+        assert_eq!(judged(0xee), Verdict::Denied);
+        let both = crate::start::keys(&config);
+        assert_eq!(both.iter().map(|key| key.0[0]).collect::<Vec<_>>(), [0xab, 0xcd]);
     }
 
     #[test]

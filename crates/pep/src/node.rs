@@ -1,12 +1,13 @@
 //! A node at work: takes connections in by every entrance, opens the other side, and carries them.
 
-use crate::config::{Config, Mode};
+use crate::config::{Config, Intercept, Limits, Mode};
 use crate::confirm::Confirm;
 use crate::destinations::is_guarded;
 use crate::far::Far;
 use crate::flow::End;
 use crate::greeting::Greetings;
 use crate::helper::Interception;
+use crate::hubs::Hubs;
 use crate::leg::{TcpLeg, prepare};
 use crate::outward::{Outward, set_class};
 use crate::passage::Passage;
@@ -17,7 +18,7 @@ use crate::socks::{Host, Reply, Request, Step};
 use crate::table::{Ends, Entrance, Entry};
 use crate::tunnel::Tunnel;
 use crate::verify::Findings;
-use crate::{descriptors, dscp, grants, http, socks, sys};
+use crate::{daemon, descriptors, dscp, grants, http, socks, sys};
 use longhaul_hop::Open;
 use socket2::SockRef;
 use std::collections::HashMap;
@@ -93,8 +94,12 @@ pub(crate) struct Node {
     pub draining: watch::Sender<bool>,
     /// Openings that wait for the server's answer.
     pub confirm: Option<Confirm>,
-    /// To the other node, of two.
-    pub tunnel: OnceLock<Arc<Tunnel>>,
+    /// Tunnels to the other nodes, of two.
+    pub hubs: OnceLock<Hubs>,
+    /// True while a terminal's tunnel is down, or gives no answer.
+    pub without_tunnel: watch::Sender<bool>,
+    /// Where a terminal's hubs are, as far as that is known.
+    pub hub_addresses: Mutex<Vec<IpAddr>>,
     pub since: Instant,
     /// No descriptor was left when a connection came.
     pub starved: AtomicBool,
@@ -128,6 +133,7 @@ impl Node {
             hub: config.mode == Mode::Hub,
             ..Shut::default()
         };
+        let hub_addresses = daemon::literal_hubs(&config);
         // What the kernel has before the gate opens is replaced then.
         let first = if shut.gate() == Gate::Open { config.limits.flows.min(room::FIRST) } else { 0 };
         Node {
@@ -142,7 +148,9 @@ impl Node {
             deaf: watch::Sender::new(false),
             draining: watch::Sender::new(false),
             confirm,
-            tunnel: OnceLock::new(),
+            hubs: OnceLock::new(),
+            without_tunnel: watch::Sender::new(shut.no_tunnel),
+            hub_addresses: Mutex::new(hub_addresses),
             since: Instant::now(),
             starved: AtomicBool::new(false),
             findings: Findings::default(),
@@ -154,6 +162,22 @@ impl Node {
 
     pub fn config<T>(&self, read: impl FnOnce(&Config) -> T) -> T {
         read(&self.config.read().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+
+    /// The tunnel that takes new connections; none for one node.
+    pub fn tunnel(&self) -> Option<&Arc<Tunnel>> {
+        self.hubs.get().map(|hubs| &hubs.in_use().tunnel)
+    }
+
+    /// All tunnels.
+    pub fn tunnels(&self) -> impl Iterator<Item = &Arc<Tunnel>> {
+        self.hubs.get().into_iter().flat_map(|hubs| hubs.all()).map(|way| &way.tunnel)
+    }
+
+    /// What is installed in the network: see [`daemon::intercepted`].
+    pub fn intercepted(&self) -> Option<(Intercept, Limits, Vec<IpAddr>)> {
+        let hubs = self.hub_addresses.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+        self.config(|config| daemon::intercepted(config, &hubs))
     }
 
     /// Changes a reason to let connections pass, and the rules if that makes a difference.
@@ -372,8 +396,15 @@ impl Node {
             (Outward { leg: config.server_leg.clone(), timeouts: config.timeouts, mark, dscp }, keep)
         });
         let keep = keep && entrance == Entrance::Intercepted;
-        let Some(tunnel) = self.tunnel.get() else {
-            return outward.open(keep.then_some(client), server, &self.shared.neighbours).await.map(Far::Tcp);
+        let mut without = self.without_tunnel.subscribe();
+        let direct = || async {
+            let source = keep.then_some(client);
+            outward.open(source, server, &self.shared.neighbours).await.map(Far::Tcp)
+        };
+        // Clients that connect to this node cannot pass it untouched; it connects to their servers itself, which is the same to them.
+        let passes = entrance != Entrance::Intercepted;
+        let Some(tunnel) = self.tunnel().filter(|_| !(passes && *without.borrow())) else {
+            return direct().await;
         };
         let down = || (End::Tunnel, io::Error::from(io::ErrorKind::NotConnected));
         let peer = tunnel.peer().ok_or_else(down)?;
@@ -386,9 +417,19 @@ impl Node {
         let leg = tunnel.open(peer.id, open).map_err(|why| (End::Tunnel, io::Error::other(why)))?;
         if confirm {
             let limit = Duration::from_nanos(outward.timeouts.connect.as_nanos());
-            let answer = tokio::time::timeout(limit, leg.answered()).await;
+            let answer = tokio::select! {
+                answer = tokio::time::timeout(limit, leg.answered()) => answer,
+                _ = without.wait_for(|without| *without) => Ok(Err(io::ErrorKind::NotConnected.into())),
+            };
             let answer = answer.unwrap_or_else(|_| Err(io::ErrorKind::HostUnreachable.into()));
-            answer.map_err(|why| (end_of(&why, End::Tunnel), why))?;
+            match answer {
+                Ok(()) => {}
+                Err(why) if passes && why.kind() == io::ErrorKind::NotConnected => {
+                    drop(leg);
+                    return direct().await;
+                }
+                Err(why) => return Err((end_of(&why, End::Tunnel), why)),
+            }
         }
         Ok(Far::Hop(leg))
     }

@@ -63,6 +63,8 @@ pub(crate) struct Tunnel {
 }
 
 struct Inside {
+    /// Where a terminal's hub is, while there is to be a tunnel to it.
+    hub: Option<SocketAddr>,
     /// Over QUIC.
     hop: Hop,
     /// Over TCP.
@@ -156,6 +158,7 @@ impl Tunnel {
         (trusted, lane_rate): (Trusted, LaneRate),
     ) -> Arc<Tunnel> {
         let inside = Inside {
+            hub: None,
             hop,
             pool,
             lanes: HashMap::new(),
@@ -178,6 +181,45 @@ impl Tunnel {
 
     fn now(&self) -> Instant {
         Instant::from_nanos(self.epoch.elapsed().as_nanos() as u64)
+    }
+
+    /// Where the hub is from now on, which takes effect with the next connection; without an address, none is opened.
+    pub fn set_hub(&self, hub: Option<SocketAddr>) {
+        let now = self.now();
+        let mut inside = self.lock();
+        inside.hub = hub;
+        inside.hop.set_hub(now, hub.unwrap_or(crate::start::UNKNOWN));
+        inside.take_events(self.now());
+        drop(inside);
+        self.wake.notify_one();
+    }
+
+    /// Where a terminal's hub is, while there is to be a tunnel to it.
+    pub fn hub(&self) -> Option<SocketAddr> {
+        self.lock().hub
+    }
+
+    /// True if there is a tunnel, by either carrier.
+    pub fn is_up(&self) -> bool {
+        !self.lock().peers.is_empty()
+    }
+
+    /// Closes a tunnel that carries nothing; true if there is none any more.
+    pub fn close_idle(&self, reason: &str) -> bool {
+        let now = self.now();
+        let mut inside = self.lock();
+        if !inside.slots.is_empty() {
+            return false;
+        }
+        for id in inside.peers.iter().map(|peer| peer.id).filter(|id| !id.is_pooled()).collect::<Vec<_>>() {
+            inside.hop.give_up(now, id, reason);
+        }
+        inside.lanes.values().for_each(|lane| lane.stop());
+        inside.take_events(self.now());
+        let closed = inside.peers.is_empty();
+        drop(inside);
+        self.wake.notify_one();
+        closed
     }
 
     /// The node to which the tunnel is up, by the carrier that is to take new flows: QUIC, unless it is silent while TCP is not.

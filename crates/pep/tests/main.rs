@@ -4,6 +4,7 @@ mod astray;
 mod bed;
 mod carriers;
 mod firewalls;
+mod hubs;
 mod integrity;
 mod operation;
 mod resources;
