@@ -88,6 +88,8 @@ pub enum ResetCode {
     Closing,
     /// The hop was lost.
     HopDown,
+    /// The peer does not do what is requested; there may be another way.
+    NotOffered,
     /// A code of a later version.
     Other(u32),
 }
@@ -103,6 +105,7 @@ impl ResetCode {
             ResetCode::NoResources => 5,
             ResetCode::Closing => 6,
             ResetCode::HopDown => 7,
+            ResetCode::NotOffered => 8,
             ResetCode::Other(number) => number,
         }
     }
@@ -117,6 +120,7 @@ impl ResetCode {
             5 => ResetCode::NoResources,
             6 => ResetCode::Closing,
             7 => ResetCode::HopDown,
+            8 => ResetCode::NotOffered,
             other => ResetCode::Other(u32::try_from(other).unwrap_or(u32::MAX)),
         }
     }

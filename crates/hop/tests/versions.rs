@@ -73,6 +73,21 @@ fn heads_of_flows_and_parities_are_those_of_the_first_release() {
     assert_eq!(ParityHead::read(&written).unwrap().0, head);
 }
 
+/// From version 3 on: nodes of an older version never see it.
+#[test]
+fn heads_with_names_are_those_of_their_first_release() {
+    let kept = bytes("open-name");
+    let mut written = vec![];
+    wire::write_name("server.example", 443, &mut written);
+    assert_eq!(written, kept);
+    assert_eq!((wire::name_length(kept[0]), wire::read_name(&kept)), (kept.len(), Some((&b"server.example"[..], 443))));
+    assert_eq!(wire::read_name(&kept[..kept.len() - 1]), None);
+    // In front of it stands the head of a flow that all versions read, to the unspecified address and this port.
+    let head = bytes("open-named");
+    let (open, _) = wire::read_open(&head).unwrap().unwrap();
+    assert_eq!((open.destination.to_string().as_str(), wire::NAMED, wire::NAMES), ("0.0.0.0:4", 4, 3));
+}
+
 /// A node that cannot talk to the other says so; the reason is in the log of both (`no common version of the hop`).
 #[test]
 fn other_versions_talk_or_are_refused() {
@@ -82,6 +97,7 @@ fn other_versions_talk_or_are_refused() {
     };
     assert_eq!(agreed("hello-of-version-1", (1, 1)), Some(1));
     assert_eq!(agreed("hello", (1, 2)), Some(2));
-    assert_eq!(agreed("hello-of-a-later-version", (3, 4)), None);
+    assert_eq!(agreed("hello-of-a-later-version", (3, 4)), Some(3));
+    assert_eq!(agreed("hello-of-a-much-later-version", (7, 9)), None);
     assert_eq!(read("record-of-a-later-version"), Record::Unknown);
 }

@@ -62,11 +62,11 @@ pub struct Measured {
     pub up: Way,
 }
 
-async fn read(leg: &mut HopLeg, room: &mut [u8]) -> io::Result<usize> {
+pub(crate) async fn read(leg: &mut HopLeg, room: &mut [u8]) -> io::Result<usize> {
     poll_fn(|cx| leg.poll_read(cx, room)).await
 }
 
-async fn write_all(leg: &mut HopLeg, mut bytes: &[u8]) -> io::Result<()> {
+pub(crate) async fn write_all(leg: &mut HopLeg, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         let n = poll_fn(|cx| leg.poll_write(cx, bytes)).await?;
         bytes = &bytes[n..];

@@ -307,6 +307,9 @@ pub struct Hop {
     pub key: PathBuf,
     /// The hub's public key, or a list: of each hub one, and two while a hub's key changes; at a terminal.
     pub hub_key: Option<Keys>,
+    /// Where names that clients of the proxies give are looked up: at this terminal, or at the hub, whose file has `names = "hub"` too.
+    #[serde(default)]
+    pub names: Names,
     /// Rate at which this node begins to send.
     pub send_rate: Option<Rate>,
     /// Rate that is requested from the other node for the beginning.
@@ -491,6 +494,17 @@ impl Serialize for Keys {
             all => all.serialize(serializer),
         }
     }
+}
+
+/// Where names of servers are looked up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Names {
+    /// At the node to which the clients connect.
+    #[default]
+    Terminal,
+    /// At the hub.
+    Hub,
 }
 
 /// When a hub that stands earlier in the list is taken again.

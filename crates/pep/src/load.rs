@@ -1,7 +1,7 @@
 //! Reads a configuration file strictly: an unknown key is an error with its line and the nearest name.
 
 use crate::Error;
-use crate::config::{Config, FailBack, Hop, Intercept, Key, Mode};
+use crate::config::{Config, FailBack, Hop, Intercept, Key, Mode, Names};
 use crate::error::nearest;
 use crate::pool::{LARGE, SMALL};
 use longhaul_hop::ConfigError;
@@ -185,6 +185,13 @@ fn two_nodes(config: &Config) -> Complaint {
         return Some(refused(&why));
     }
     let hop = config.hop.as_ref()?;
+    let lists = &config.destinations;
+    let listed = !lists.allow.is_empty() || !lists.deny.is_empty() || lists.private.is_some();
+    if config.mode == Mode::Terminal && hop.names == Names::Hub && listed {
+        let what = "what the hub looks up is not compared with this file's `destinations`, which has networks; list them in the \
+                    hub's file";
+        return Some(("hop.names", what.into()));
+    }
     let least = hop.least_pass_after();
     if let Some(given) = hop.pass_after.filter(|given| *given < least || *given > hop.idle_timeout) {
         let what = format!(
@@ -500,6 +507,19 @@ mod tests {
         }
         let found = wrong("hub = \"a:1\"\nhub_key = []");
         assert!(found.contains("an empty list of keys lets nobody in"), "{found}");
+    }
+
+    #[test]
+    fn networks_of_a_terminal_do_not_go_with_names_that_the_hub_looks_up() {
+        let (key, lists) = ("d8".repeat(32), "[destinations]\ndeny = [\"10.0.0.0/8\"]\n");
+        let text = |lists: &str| {
+            format!(
+                "mode = \"terminal\"\n[intercept]\n{lists}[hop]\nhub = \"a:1\"\nkey = \"k\"\nhub_key = \"{key}\"\nnames = \"hub\"\n"
+            )
+        };
+        let found = error(&text(lists));
+        assert!(found.starts_with("pep.toml:9: hop.names: what the hub looks up is not compared"), "{found}");
+        parse(&text("[destinations]\nports = [\"443\"]\n"), "pep.toml").unwrap();
     }
 
     #[test]

@@ -244,7 +244,7 @@ pub(crate) fn flows(node: &Node) -> Vec<FlowLine> {
             id: entry.id,
             entrance: entry.ends.entrance,
             client: entry.ends.client.to_string(),
-            server: entry.ends.server.to_string(),
+            server: entry.server(),
             proxy: entry.proxy.get().map(SocketAddr::to_string),
             outward: entry.outward.get().map(SocketAddr::to_string),
             state: entry.state(),

@@ -49,6 +49,8 @@ pub(crate) struct PeerInfo {
     pub id: PeerId,
     pub key: Option<[u8; 32]>,
     pub address: SocketAddr,
+    /// A hub that may look names up: its version can, and it has not refused to.
+    pub looks_up: bool,
 }
 
 /// One end of the tunnel.
@@ -357,6 +359,13 @@ impl Tunnel {
         self.wake.notify_one();
     }
 
+    /// The round trip to the node that takes new flows, as far as QUIC has measured it.
+    pub fn rtt(&self) -> Option<std::time::Duration> {
+        let peer = self.peer()?.id;
+        let stats = self.lock().hop.stats(peer)?;
+        Some(std::time::Duration::from_nanos(stats.base_rtt.as_nanos()))
+    }
+
     /// Flows that can still be opened to the node that takes new ones.
     pub fn room(&self) -> Option<usize> {
         let peer = self.peer()?.id;
@@ -387,6 +396,13 @@ impl Tunnel {
     /// Terminals that found no place at this hub.
     pub fn turned_away(&self) -> longhaul_hop::TurnedAway {
         self.lock().hop.turned_away()
+    }
+
+    /// A hub has refused to look a name up. True the first time.
+    pub fn looks_nothing_up(&self, id: PeerId) -> bool {
+        let mut inside = self.lock();
+        let peer = inside.peers.iter_mut().find(|peer| peer.id == id);
+        peer.is_some_and(|peer| std::mem::take(&mut peer.looks_up))
     }
 
     /// TCP connections that are open.
@@ -597,7 +613,8 @@ impl Inside {
                         tracing::warn!(%address, "{what}");
                     }
                     self.changes += 1;
-                    self.peers.push(PeerInfo { id: peer, key, address });
+                    let looks_up = version >= longhaul_hop::wire::NAMES;
+                    self.peers.push(PeerInfo { id: peer, key, address, looks_up });
                 }
                 Event::Down { peer, reason } if self.is_hub && !self.knows(peer) => {
                     self.strangers.add(now, &format!("{reason}{}", help_for(&reason)));
@@ -666,6 +683,7 @@ fn error_of(code: ResetCode) -> io::Error {
         ResetCode::ConnectionRefused => io::ErrorKind::ConnectionRefused,
         ResetCode::TimedOut | ResetCode::Unreachable => io::ErrorKind::HostUnreachable,
         ResetCode::Denied => io::ErrorKind::PermissionDenied,
+        ResetCode::NotOffered => io::ErrorKind::Unsupported,
         ResetCode::HopDown | ResetCode::Closing => io::ErrorKind::NotConnected,
         _ => io::ErrorKind::ConnectionReset,
     };
