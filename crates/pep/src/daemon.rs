@@ -3,6 +3,7 @@
 use crate::claim::{self, Claim};
 use crate::config::{Carrier, Config, Hop, Intercept, Limits, Mode};
 use crate::confirm::Confirm;
+use crate::faster::Known;
 use crate::helper::Interception;
 use crate::hubs::{self, Hubs};
 use crate::lanes::{self, Common};
@@ -203,8 +204,10 @@ fn carriers(
     lanes: Option<Socket>,
     changed: &Arc<Notify>,
 ) -> Result<(), Error> {
-    let (mode, carrier) = node.config(|config| {
-        (config.mode, config.hop.as_ref().map_or(Carrier::Quic, |hop| hop.carrier))
+    let (mode, carrier, known) = node.config(|config| {
+        let hop = config.hop.as_ref();
+        let known = hop.map(|hop| Known { down: hop.receive_rate, up: hop.most_rate.or(hop.send_rate) });
+        (config.mode, hop.map_or(Carrier::Quic, |hop| hop.carrier), known.unwrap_or_default())
     });
     if let (Some(socket), [tunnel, ..]) = (lanes, tunnels) {
         let listener =
@@ -216,7 +219,7 @@ fn carriers(
     }
     for tunnel in tunnels {
         if mode == Mode::Terminal {
-            tokio::spawn(choice::choose(tunnel.clone(), common.clone(), carrier, changed.clone()));
+            tokio::spawn(choice::choose(tunnel.clone(), common.clone(), carrier, known, changed.clone()));
         }
         tokio::spawn(choice::give_up_blocked(tunnel.clone()));
     }

@@ -23,6 +23,7 @@ mod error;
 mod eyeballs;
 mod failover;
 mod far;
+mod faster;
 pub mod firewall;
 pub mod flow;
 mod grants;

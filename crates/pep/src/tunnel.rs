@@ -6,6 +6,7 @@
 
 use crate::Error;
 use crate::config::Carrier;
+use crate::faster::Counts;
 use crate::lanes::LaneRate;
 use crate::leg::Leg;
 use crate::pipe::Pipe;
@@ -62,6 +63,8 @@ pub(crate) struct Tunnel {
     carrier: Carrier,
     trusted: Trusted,
     lane_rate: LaneRate,
+    /// Both carriers pass, and TCP is faster.
+    prefers_tcp: AtomicBool,
 }
 
 struct Inside {
@@ -174,7 +177,8 @@ impl Tunnel {
             crowded: 0,
         };
         let (inside, wake) = (Mutex::new(inside), Notify::new());
-        Arc::new(Tunnel { inside, wake, udp, epoch, carrier, trusted, lane_rate })
+        let prefers_tcp = AtomicBool::new(false);
+        Arc::new(Tunnel { inside, wake, udp, epoch, carrier, trusted, lane_rate, prefers_tcp })
     }
 
     fn lock(&self) -> MutexGuard<'_, Inside> {
@@ -224,7 +228,8 @@ impl Tunnel {
         closed
     }
 
-    /// The node to which the tunnel is up, by the carrier that is to take new flows: QUIC, unless it is silent while TCP is not.
+    /// The node to which the tunnel is up, by the carrier that is to take new flows: QUIC, unless it is silent while TCP is not, or TCP is
+    /// faster.
     pub fn peer(&self) -> Option<PeerInfo> {
         let now = self.now();
         let inside = self.lock();
@@ -233,6 +238,7 @@ impl Tunnel {
         match self.carrier {
             Carrier::Tcp => pooled,
             Carrier::Quic => quic,
+            Carrier::Auto if self.prefers_tcp.load(Ordering::Relaxed) && pooled.is_some() => pooled,
             Carrier::Auto => quic.filter(|quic| inside.answers(now, quic.id)).or(pooled).or(quic),
         }
     }
@@ -417,6 +423,22 @@ impl Tunnel {
             tracing::debug!(lane = ?id, "closed: QUIC carries all");
             wake.stop();
         }
+    }
+
+    /// TCP takes new flows as far as it passes, or QUIC does.
+    pub fn prefer_tcp(&self, prefers: bool) {
+        self.prefers_tcp.store(prefers, Ordering::Relaxed);
+    }
+
+    /// What flows have carried over QUIC and over TCP.
+    pub fn counts(&self) -> [Counts; 2] {
+        let inside = self.lock();
+        [inside.hop.ledger(), inside.pool.ledger()].map(|ledger| Counts {
+            down: ledger.read,
+            unread: ledger.unread,
+            up: ledger.delivered,
+            held: ledger.held,
+        })
     }
 
     /// All nodes to which it is up, with measurements.
