@@ -592,6 +592,12 @@ impl Node {
         Some(self.peers.get(index)?.as_deref()?.stats())
     }
 
+    /// UDP payload of a full packet to a peer in bytes: see [`PeerStats::mtu`].
+    pub fn packet_size(&self, peer: PeerId) -> Option<u16> {
+        let index = *self.by_id.get(&peer)?;
+        Some(self.peers.get(index)?.as_deref()?.connection.current_mtu())
+    }
+
     /// Measurements of the newest peer; the counters are those of all peers since the beginning.
     pub fn total_stats(&self) -> PeerStats {
         let mut peers: Vec<&Peer> = self.peers.iter().flatten().map(Box::as_ref).collect();

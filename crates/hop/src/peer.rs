@@ -100,6 +100,8 @@ pub struct Peer {
     pub(crate) parity: Parity,
     /// Flows of the peer that quinn-proto has shown.
     pub(crate) accepted: u64,
+    /// The peer keeps the connection alive by itself.
+    excused: bool,
 }
 
 /// What a peer needs of its node while it takes up an input.
@@ -171,6 +173,7 @@ impl Peer {
             asked: now,
             parity: Parity::default(),
             accepted: 0,
+            excused: false,
         }
     }
 
@@ -226,7 +229,7 @@ impl Peer {
     /// quinn-proto's timer starts again with each datagram of the peer: where only the way back passes, the peer's own probes would
     /// keep this node from asking.
     fn keeps_alive(&self) -> bool {
-        matches!(self.state, State::Connected | State::Up)
+        matches!(self.state, State::Connected | State::Up) && !self.excused
     }
 
     /// When a handshake without an answer is given up.
@@ -295,6 +298,7 @@ impl Peer {
             memory: self.config.memory,
             max_flows: u64::from(self.config.max_flows),
             receive: self.config.rates.receive.map_or(0, Rate::as_bps),
+            alone: self.config.alone,
         };
         // Before all that may have been written already.
         let mut records = vec![];
@@ -458,6 +462,8 @@ impl Peer {
         let version = wire::agreed(wire::VERSIONS, hello.versions).ok_or("no common version of the hop")?;
         self.state = State::Up;
         self.version = version;
+        // Two that leave it to each other would both be silent.
+        self.excused = hello.alone && !self.config.alone;
         self.max_flows = self.config.max_flows.min(u32::try_from(hello.max_flows).unwrap_or(u32::MAX));
         self.budget.set(self.config.credit.min(hello.credit), self.config.memory.min(hello.memory));
         if self.config.rates.send.is_none() && self.config.remembered.is_none() && hello.receive > 0 {
@@ -737,6 +743,7 @@ impl Peer {
             max_flows: self.max_flows,
             overloads: core.controller.overloads(),
             address: Some(self.connection.remote_address()),
+            mtu: self.connection.current_mtu(),
         }
     }
 

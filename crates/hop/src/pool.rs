@@ -103,6 +103,7 @@ impl Pool {
             memory: self.config.memory,
             max_flows: u64::from(self.config.max_flows),
             receive: 0,
+            alone: false,
         };
         Frame::Record(Record::Hello(hello)).write(&mut lane.control);
         self.lanes.insert(id, lane);

@@ -304,6 +304,8 @@ pub struct PeerStats {
     pub overloads: u64,
     /// Where it is now, over QUIC: a peer may move (RFC 9000, section 9).
     pub address: Option<SocketAddr>,
+    /// UDP payload of a full packet in bytes: less than [`crate::Config::mtu`] where larger ones do not arrive, 0 over TCP.
+    pub mtu: u16,
 }
 
 impl PeerStats {

@@ -47,6 +47,8 @@ pub struct Hello {
     pub max_flows: u64,
     /// Bits per second at which it requests to be sent to; 0 if it leaves that open.
     pub receive: u64,
+    /// It keeps the connection alive, and requests that the other node does not (a field of version 3; older nodes do not read it).
+    pub alone: bool,
 }
 
 /// A record of the control stream.
@@ -132,6 +134,9 @@ impl Record {
                 ] {
                     write_varint(value, &mut body);
                 }
+                if hello.alone {
+                    body.push(1);
+                }
                 HELLO
             }
             Record::Consumed { stream, offset } => {
@@ -188,6 +193,7 @@ impl Record {
                     memory: reader.varint()?,
                     max_flows: reader.varint()?,
                     receive: reader.varint()?,
+                    alone: reader.varint().is_some_and(|flags| flags & 1 != 0),
                 })
             }
             CONSUMED => Record::Consumed { stream: reader.varint()?, offset: reader.varint()? },
@@ -378,9 +384,10 @@ mod tests {
             (number.clone(), 0u64..1 << 17, number.clone())
                 .prop_map(|(stream, code, size)| Record::ResetAt { stream, code, size }),
             number.prop_map(|stream| Record::Accepted { stream }),
-            (any::<(u16, u16)>(), [0u64..1 << 62, 0u64..1 << 62, 0u64..1 << 62, 0u64..1 << 62]).prop_map(
-                |(versions, [credit, memory, max_flows, receive])| Record::Hello(Hello {
-                    versions,
+            (any::<(u16, u16, bool)>(), [0u64..1 << 62, 0u64..1 << 62, 0u64..1 << 62, 0u64..1 << 62]).prop_map(
+                |((first, last, alone), [credit, memory, max_flows, receive])| Record::Hello(Hello {
+                    alone,
+                    versions: (first, last),
                     credit,
                     memory,
                     max_flows,

@@ -12,7 +12,7 @@ fn bytes(name: &str) -> Vec<u8> {
 }
 
 fn hello(versions: (u16, u16)) -> Hello {
-    Hello { versions, credit: 16_000_000, memory: 64_000_000, max_flows: 1000, receive: 50_000_000 }
+    Hello { versions, credit: 16_000_000, memory: 64_000_000, max_flows: 1000, receive: 50_000_000, alone: false }
 }
 
 fn read(name: &str) -> Record {
@@ -92,7 +92,9 @@ fn heads_with_names_are_those_of_their_first_release() {
 #[test]
 fn other_versions_talk_or_are_refused() {
     let agreed = |name: &str, expected: (u16, u16)| {
-        assert_eq!(read(name), Record::Hello(hello(expected)), "{name}");
+        // What follows the known fields of a later version's hello has a meaning there only.
+        let Record::Hello(read) = read(name) else { panic!("{name}") };
+        assert_eq!(Hello { alone: false, ..read }, hello(expected), "{name}");
         wire::agreed(wire::VERSIONS, expected)
     };
     assert_eq!(agreed("hello-of-version-1", (1, 1)), Some(1));
@@ -100,4 +102,10 @@ fn other_versions_talk_or_are_refused() {
     assert_eq!(agreed("hello-of-a-later-version", (3, 4)), Some(3));
     assert_eq!(agreed("hello-of-a-much-later-version", (7, 9)), None);
     assert_eq!(read("record-of-a-later-version"), Record::Unknown);
+    // A field that older nodes do not read: theirs are the same bytes without it.
+    let alone = Record::Hello(Hello { alone: true, ..hello((1, 3)) });
+    assert_eq!(read("hello-of-one-that-keeps-alive-alone"), alone);
+    let mut written = vec![];
+    alone.write(&mut written);
+    assert_eq!(written, bytes("hello-of-one-that-keeps-alive-alone"));
 }

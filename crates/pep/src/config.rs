@@ -291,6 +291,18 @@ impl std::fmt::Display for Carrier {
     }
 }
 
+/// A kind of link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Profile {
+    /// Packets cost nothing.
+    #[default]
+    Usual,
+    /// Each byte is paid for: an idle tunnel costs no more than 0.5 MB a day, both directions with all headers. At a terminal; the hub
+    /// leaves it to the terminal to keep the tunnel alive.
+    PaidByTheByte,
+}
+
 /// The tunnel between two nodes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -344,9 +356,12 @@ pub struct Hop {
     /// `"never"`: then the one in use stays until it gives no answer.
     #[serde(default)]
     pub fail_back: FailBack,
-    /// The least pause after which a packet keeps the tunnel alive.
-    #[serde(default = "keep_alive")]
-    pub keep_alive: Duration,
+    /// Defaults for a kind of link.
+    #[serde(default)]
+    pub profile: Profile,
+    /// The pause after which a packet keeps a tunnel alive that carries nothing, by default 2 s, or 25 s with `profile =
+    /// "paid_by_the_byte"`.
+    pub keep_alive: Option<Duration>,
     /// Bytes of one connection and direction under way in the tunnel or unread. By default five bandwidth-delay products of the
     /// larger of the two rates above, 16 MiB at least; the other node's value counts too, the smaller one holds.
     pub credit: Option<Size>,
@@ -371,9 +386,6 @@ fn satellite_rtt() -> Duration {
 fn patience() -> Duration {
     Duration::from_secs(180)
 }
-fn keep_alive() -> Duration {
-    Duration::from_secs(2)
-}
 fn a_fleet() -> u32 {
     1000
 }
@@ -385,6 +397,15 @@ impl Hop {
     /// All hubs, the preferred one first.
     pub fn hubs(&self) -> Vec<HubName> {
         self.hub.iter().chain(&self.hubs).cloned().collect()
+    }
+
+    /// See [`Hop::keep_alive`].
+    pub fn keep_alive(&self) -> Duration {
+        self.keep_alive.unwrap_or(match self.profile {
+            Profile::Usual => Duration::from_secs(2),
+            // Address translators forget UDP after 30 s and more (RFC 9000, section 10.1.2).
+            Profile::PaidByTheByte => Duration::from_secs(25),
+        })
     }
 
     /// See [`Hop::credit`].

@@ -349,6 +349,7 @@ async fn watch(node: Arc<Node>) {
     let mut ledger_was_wrong = false;
     let (mut most, mut seconds) = (0, 0);
     let mut turned_away = 0;
+    let mut small = std::collections::HashSet::new();
     let watchdog = sd_notify::watchdog_enabled().is_some();
     loop {
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -370,6 +371,15 @@ async fn watch(node: Arc<Node>) {
             turned_away = now.count;
             if let Some((count, last)) = node.tunnel().and_then(|tunnel| tunnel.strangers()) {
                 tracing::warn!("{count} more attempts to open a tunnel failed, the last of them: {last}");
+            }
+        }
+        for (peer, address, mtu) in shrunk(&node) {
+            if small.insert(peer) {
+                tracing::warn!(
+                    %address,
+                    "full packets of the tunnel do not arrive: it sends {mtu} bytes of UDP payload instead of hop.mtu (`longhaul-pep \
+                     doctor` at the terminal finds how much passes)"
+                );
             }
         }
         let starved = node.starved.swap(false, Ordering::Relaxed);
@@ -407,6 +417,16 @@ async fn watch(node: Arc<Node>) {
             let _ = sd_notify::notify(&[NotifyState::Watchdog]);
         }
     }
+}
+
+/// Tunnels whose packets had to become smaller, for larger ones do not arrive and nothing reports it (a black hole, RFC 8899).
+fn shrunk(node: &Node) -> Vec<((usize, longhaul_hop::PeerId), SocketAddr, u16)> {
+    let full = node.config(|config| config.hop.as_ref().map_or(0, |hop| hop.mtu));
+    let of = |(at, tunnel): (usize, &Arc<Tunnel>)| {
+        let small = tunnel.packet_sizes().into_iter().filter(move |(_, size)| *size < full);
+        small.map(move |(peer, size)| ((at, peer.id), peer.address, size)).collect::<Vec<_>>()
+    };
+    node.tunnels().enumerate().flat_map(of).collect()
 }
 
 /// What was measured on the way to all other nodes.

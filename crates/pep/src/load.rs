@@ -1,7 +1,7 @@
 //! Reads a configuration file strictly: an unknown key is an error with its line and the nearest name.
 
 use crate::Error;
-use crate::config::{Config, FailBack, Hop, Intercept, Key, Mode, Names};
+use crate::config::{Config, FailBack, Hop, Intercept, Key, Mode, Names, Profile};
 use crate::error::nearest;
 use crate::pool::{LARGE, SMALL};
 use longhaul_hop::ConfigError;
@@ -185,6 +185,10 @@ fn two_nodes(config: &Config) -> Complaint {
         return Some(refused(&why));
     }
     let hop = config.hop.as_ref()?;
+    if config.mode == Mode::Hub && hop.profile != Profile::Usual {
+        let what = "it belongs into the terminal's file: what the link costs is known there, and a hub serves several";
+        return Some(("hop.profile", what.into()));
+    }
     let lists = &config.destinations;
     let listed = !lists.allow.is_empty() || !lists.deny.is_empty() || lists.private.is_some();
     if config.mode == Mode::Terminal && hop.names == Names::Hub && listed {

@@ -105,7 +105,7 @@ pub(crate) struct PeerStatus {
     /// The sender's own bound.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub most_mbps: Option<f64>,
-    /// UDP payload of a full packet in bytes.
+    /// UDP payload of a full packet in bytes: of those that arrive, which are smaller than `hop.mtu` behind a black hole.
     pub mtu: u16,
 }
 
@@ -169,7 +169,8 @@ pub(crate) fn peers(node: &Node) -> Vec<(PeerId, PeerStatus)> {
         restored_bytes: stats.restored_bytes,
         overloads: stats.overloads,
         most_mbps: most.map(|rate| rate.as_bps() as f64 / 1e6),
-        mtu,
+        // What the other carrier has for packets is the kernel's affair.
+        mtu: if stats.mtu > 0 { stats.mtu } else { mtu },
     };
     let of = |way: &Way| -> Vec<(PeerId, PeerStatus)> {
         way.tunnel.peers().iter().map(|both| (both.0.id, peer(both, way))).collect()

@@ -1,6 +1,6 @@
 //! From the configuration to tunnels: a hub has one, which its terminals share, a terminal one to each of its hubs.
 
-use crate::config::{Carrier, Config, Mode};
+use crate::config::{Carrier, Config, Mode, Profile};
 use crate::lanes::{self, Common};
 use crate::state::State;
 use crate::tunnel::Tunnel;
@@ -38,7 +38,8 @@ pub(crate) fn hop_settings(config: &Config) -> Option<longhaul_hop::Config> {
         coding: if hop.coding { Coding::Adaptive } else { Coding::Off },
         credit: hop.credit(),
         memory: hop.memory(),
-        keep_alive: hop.keep_alive,
+        keep_alive: hop.keep_alive(),
+        alone: config.mode == Mode::Terminal && hop.profile == Profile::PaidByTheByte,
         idle_timeout: hop.idle_timeout,
         initial_rtt: hop.initial_rtt,
         mtu: hop.mtu,
@@ -119,7 +120,7 @@ pub(crate) fn tunnels(
         if hop.carrier == Carrier::Tcp {
             node.close(longhaul_units::Instant::ZERO);
         }
-        let choice = (config.mode == Mode::Hub, hop.carrier, hop.keep_alive);
+        let choice = (config.mode == Mode::Hub, hop.carrier, hop.keep_alive());
         let keys = (peers.clone(), common.rate.clone());
         all.push(Tunnel::new(node, pool, choice, Udp::new(sockets)?, epoch, keys));
     }

@@ -448,6 +448,12 @@ impl Tunnel {
         inside.peers.iter().filter_map(|peer| Some((*peer, stats(peer.id)?))).collect()
     }
 
+    /// UDP payload of full packets to all nodes to which it is up over QUIC.
+    pub fn packet_sizes(&self) -> Vec<(PeerInfo, u16)> {
+        let inside = self.lock();
+        inside.peers.iter().filter_map(|peer| Some((*peer, inside.hop.packet_size(peer.id)?))).collect()
+    }
+
     /// What to keep of the ways to other nodes for the next start.
     pub fn remembered(&self) -> Vec<([u8; 32], Remembered)> {
         let inside = self.lock();
