@@ -384,16 +384,10 @@ mod tests {
             (number.clone(), 0u64..1 << 17, number.clone())
                 .prop_map(|(stream, code, size)| Record::ResetAt { stream, code, size }),
             number.prop_map(|stream| Record::Accepted { stream }),
-            (any::<(u16, u16, bool)>(), [0u64..1 << 62, 0u64..1 << 62, 0u64..1 << 62, 0u64..1 << 62]).prop_map(
-                |((first, last, alone), [credit, memory, max_flows, receive])| Record::Hello(Hello {
-                    alone,
-                    versions: (first, last),
-                    credit,
-                    memory,
-                    max_flows,
-                    receive
-                })
-            ),
+            (any::<(u16, u16, bool)>(), [0u64..1 << 62, 0u64..1 << 62, 0u64..1 << 62, 0u64..1 << 62])
+                .prop_map(|((first, last, alone), [credit, memory, max_flows, receive])| Record::Hello(
+                    Hello { alone, versions: (first, last), credit, memory, max_flows, receive }
+                )),
         ]
     }
 

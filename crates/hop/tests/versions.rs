@@ -12,7 +12,14 @@ fn bytes(name: &str) -> Vec<u8> {
 }
 
 fn hello(versions: (u16, u16)) -> Hello {
-    Hello { versions, credit: 16_000_000, memory: 64_000_000, max_flows: 1000, receive: 50_000_000, alone: false }
+    Hello {
+        versions,
+        credit: 16_000_000,
+        memory: 64_000_000,
+        max_flows: 1000,
+        receive: 50_000_000,
+        alone: false,
+    }
 }
 
 fn read(name: &str) -> Record {
@@ -80,7 +87,10 @@ fn heads_with_names_are_those_of_their_first_release() {
     let mut written = vec![];
     wire::write_name("server.example", 443, &mut written);
     assert_eq!(written, kept);
-    assert_eq!((wire::name_length(kept[0]), wire::read_name(&kept)), (kept.len(), Some((&b"server.example"[..], 443))));
+    assert_eq!(
+        (wire::name_length(kept[0]), wire::read_name(&kept)),
+        (kept.len(), Some((&b"server.example"[..], 443)))
+    );
     assert_eq!(wire::read_name(&kept[..kept.len() - 1]), None);
     // In front of it stands the head of a flow that all versions read, to the unspecified address and this port.
     let head = bytes("open-named");

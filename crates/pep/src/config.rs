@@ -352,14 +352,13 @@ pub struct Hop {
     /// A terminal's new connections pass untouched once the tunnel has given no answer for so long, and are accelerated again once it has
     /// answered for as long; from two round trips (`initial_rtt`) to `idle_timeout`, by default 5 s as far as these allow it.
     pub pass_after: Option<Duration>,
-    /// A hub that stands earlier in the list takes new connections again once it has answered for so long, `pass_after` to 24 h; or
-    /// `"never"`: then the one in use stays until it gives no answer.
-    #[serde(default)]
-    pub fail_back: FailBack,
+    /// A hub that stands earlier in the list takes new connections again once it has answered for so long, `pass_after` to 24 h, by
+    /// default 60 s or `pass_after` if that is longer; or `"never"`: then the one in use stays until it gives no answer.
+    pub fail_back: Option<FailBack>,
     /// Defaults for a kind of link.
     #[serde(default)]
     pub profile: Profile,
-    /// The pause after which a packet keeps a tunnel alive that carries nothing, by default 2 s, or 25 s with `profile =
+    /// The pause after which a packet keeps a tunnel alive that carries nothing, by default 2 s, or 30 s with `profile =
     /// "paid_by_the_byte"`.
     pub keep_alive: Option<Duration>,
     /// Bytes of one connection and direction under way in the tunnel or unread. By default five bandwidth-delay products of the
@@ -403,8 +402,8 @@ impl Hop {
     pub fn keep_alive(&self) -> Duration {
         self.keep_alive.unwrap_or(match self.profile {
             Profile::Usual => Duration::from_secs(2),
-            // Address translators forget UDP after 30 s and more (RFC 9000, section 10.1.2).
-            Profile::PaidByTheByte => Duration::from_secs(25),
+            // Rarer packets do not keep the state of most middleboxes (RFC 9000, section 10.1.2).
+            Profile::PaidByTheByte => Duration::from_secs(30),
         })
     }
 
@@ -419,6 +418,11 @@ impl Hop {
     pub fn pass_after(&self) -> Duration {
         let usual = self.least_pass_after().max(Duration::from_secs(5)).min(self.idle_timeout);
         self.pass_after.unwrap_or(usual)
+    }
+
+    /// See [`Hop::fail_back`].
+    pub fn fail_back(&self) -> FailBack {
+        self.fail_back.unwrap_or(FailBack::After(self.pass_after().max(Duration::from_secs(60))))
     }
 
     /// Less would take a usual round trip for silence.
@@ -499,7 +503,9 @@ impl<'de> Deserialize<'de> for Keys {
                     keys.push(key);
                 }
                 if keys.is_empty() {
-                    return Err(serde::de::Error::custom("an empty list of keys lets nobody in; write at least one"));
+                    return Err(serde::de::Error::custom(
+                        "an empty list of keys lets nobody in; write at least one",
+                    ));
                 }
                 Ok(Keys(keys))
             }
@@ -537,12 +543,6 @@ pub enum FailBack {
     After(Duration),
 }
 
-impl Default for FailBack {
-    fn default() -> FailBack {
-        FailBack::After(Duration::from_secs(60))
-    }
-}
-
 impl std::str::FromStr for FailBack {
     type Err = String;
 
@@ -550,7 +550,9 @@ impl std::str::FromStr for FailBack {
         if text == "never" {
             return Ok(FailBack::Never);
         }
-        let time = text.parse().map_err(|_| format!("\"{text}\" is neither a time, as in \"60 s\", nor \"never\""))?;
+        let time = text
+            .parse()
+            .map_err(|_| format!("\"{text}\" is neither a time, as in \"60 s\", nor \"never\""))?;
         Ok(FailBack::After(time))
     }
 }

@@ -276,14 +276,17 @@ fn other_hub(config: &Config, status: &serde_json::Value) -> Option<(Verdict, St
     let preferred = config.hop.as_ref().and_then(|hop| hop.hubs().first().map(ToString::to_string))?;
     let in_use = status["tunnel"]["hub"].as_str()?;
     (in_use != preferred).then(|| {
-        let text = format!("new connections go by the hub {in_use}: {preferred}, which is preferred, gave no answer");
+        let text = format!(
+            "new connections go by the hub {in_use}: {preferred}, which is preferred, gave no answer"
+        );
         (Verdict::Poor, text)
     })
 }
 
 /// What the running daemon reports.
 fn daemon(config: &Config, status: Result<serde_json::Value, Error>) -> Finding {
-    let hub_in_use = status.as_ref().ok().and_then(|status| Some(status["tunnel"]["hub"].as_str()?.to_string()));
+    let hub_in_use =
+        status.as_ref().ok().and_then(|status| Some(status["tunnel"]["hub"].as_str()?.to_string()));
     let problem = match status {
         Err(why) => Some((Verdict::Poor, why.to_string())),
         Ok(status) if status["no_tunnel"] == true => Some((

@@ -73,7 +73,8 @@ where
         match ended {
             Some(Ok((address, Ok(made)))) => return Ok((address, made)),
             Some(Ok((_, Err(why)))) => {
-                let better = failed.as_ref().is_none_or(|(end, _)| *end != End::Refused && why.0 == End::Refused);
+                let better =
+                    failed.as_ref().is_none_or(|(end, _)| *end != End::Refused && why.0 == End::Refused);
                 if better {
                     failed = Some(why);
                 }
@@ -96,7 +97,8 @@ mod tests {
 
     #[test]
     fn families_take_turns() {
-        let sorted = ["[2001:db8::1]:80", "[2001:db8::2]:80", "[2001:db8::1]:80", "192.0.2.1:80", "192.0.2.2:80"];
+        let sorted =
+            ["[2001:db8::1]:80", "[2001:db8::2]:80", "[2001:db8::1]:80", "192.0.2.1:80", "192.0.2.2:80"];
         let expected = ["[2001:db8::1]:80", "192.0.2.1:80", "[2001:db8::2]:80", "192.0.2.2:80"];
         assert_eq!(in_turn(addresses(&sorted)), addresses(&expected));
         let many = (0..100).map(|n| SocketAddr::from(([192, 0, 2, n], 80)));
@@ -146,7 +148,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_refusal_is_the_answer_if_nobody_answers() {
-        let (found, _) = run(&[(1, Err(End::Unreachable)), (20, Err(End::Refused)), (1, Err(End::Forbidden))], 5).await;
+        let (found, _) =
+            run(&[(1, Err(End::Unreachable)), (20, Err(End::Refused)), (1, Err(End::Forbidden))], 5).await;
         assert_eq!(found, Err(End::Refused));
         let (found, _) = run(&[(1, Err(End::Forbidden)), (5, Err(End::Unreachable))], 5).await;
         assert_eq!(found, Err(End::Forbidden));

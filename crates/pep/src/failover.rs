@@ -65,13 +65,14 @@ impl Failover {
             Seen::Answers => None,
             Seen::Down => Some(self.ill.unwrap_or(now)),
             // It is called silent after this time only.
-            Seen::Silent => Some(self.ill.unwrap_or_else(|| now.checked_sub(policy.take_over).unwrap_or(now))),
+            Seen::Silent => {
+                Some(self.ill.unwrap_or_else(|| now.checked_sub(policy.take_over).unwrap_or(now)))
+            }
         };
         let tried = self.ill.map_or(0, |ill| self.tried(now.duration_since(ill), policy.take_over));
         let others: Vec<usize> = (0..seen.len()).filter(|hub| *hub != self.in_use).take(tried).collect();
-        let answers = |hub: usize, time| {
-            self.answers_since[hub].is_some_and(|since| now.duration_since(since) >= time)
-        };
+        let answers =
+            |hub: usize, time| self.answers_since[hub].is_some_and(|since| now.duration_since(since) >= time);
         let next = match (self.ill, policy.fail_back) {
             (Some(_), _) if tried > 0 => (0..seen.len()).find(|hub| answers(*hub, policy.settle)),
             (None, Some(time)) => (0..self.in_use).find(|hub| answers(*hub, time)),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// QUIC's rate is judged over so long, without a break: a policer's burst and the search for the rate are over then.
 const JUDGED: Duration = Duration::from_secs(3);
-/// TCP's over so long: what it carries at all shows within that.
+/// TCP's over so long at least: what a short transfer has carried counts as if it had lasted as long.
 const TRIED: Duration = Duration::from_secs(1);
 /// A transfer that stands still for so long has had a break: more than a round trip over a geostationary satellite.
 const BREAK: Duration = Duration::from_secs(1);
@@ -69,6 +69,14 @@ impl Meter {
         while self.samples.get(1).is_some_and(|(at, _)| now.duration_since(*at) >= JUDGED) {
             self.samples.pop_front();
         }
+    }
+
+    /// In bit/s, no more than what would be carried in so long without anything before and after.
+    fn least(&self, over: Duration) -> f64 {
+        let (Some((from, before)), Some((to, after))) = (self.samples.front(), self.samples.back()) else {
+            return 0.0;
+        };
+        (after - before) as f64 * 8.0 / to.duration_since(*from).max(over).as_secs_f64()
     }
 
     /// In bit/s, if it was busy for so long.
@@ -166,7 +174,8 @@ impl Faster {
             State::Quic { .. } => None,
             State::Trial { since, way, quic } => {
                 let meter = self.tcp.of(way);
-                if let Some(tcp) = meter.rate(TRIED).filter(|tcp| *tcp >= quic * 1.5) {
+                let tcp = meter.least(TRIED);
+                if tcp >= quic * 1.5 {
                     self.state = State::Tcp { until: now + self.pauses.1 };
                     // TCP has kept what it promised until the next trial of QUIC.
                     self.pauses = (PAUSE.0, doubled(self.pauses.1));
@@ -212,7 +221,8 @@ mod tests {
         tcp: Counts,
     }
 
-    const KNOWN: Known = Known { down: Some(Rate::from_bps(50_000_000)), up: Some(Rate::from_bps(10_000_000)) };
+    const KNOWN: Known =
+        Known { down: Some(Rate::from_bps(50_000_000)), up: Some(Rate::from_bps(10_000_000)) };
 
     impl Bed {
         fn new() -> Bed {
@@ -238,15 +248,35 @@ mod tests {
         let mut bed = Bed::new();
         assert_eq!(bed.carry(2, 4.0, 0.0, KNOWN), [], "it may be the beginning");
         let changes = bed.carry(2, 4.0, 0.0, KNOWN);
-        assert!(matches!(changes[..], [Change::Slow { quic, known }] if (3.9..4.1).contains(&(quic / 1e6)) && known == 5e7));
+        assert!(
+            matches!(changes[..], [Change::Slow { quic, known }] if (3.9..4.1).contains(&(quic / 1e6)) && known == 5e7)
+        );
         assert!(bed.faster.prefers_tcp());
         let changes = bed.carry(3, 4.0, 30.0, KNOWN);
-        assert!(matches!(changes[..], [Change::Faster { tcp, .. }] if (29.0..31.0).contains(&(tcp / 1e6))), "{changes:?}");
+        assert!(
+            matches!(changes[..], [Change::Faster { tcp, .. }] if (6.0..31.0).contains(&(tcp / 1e6))),
+            "{changes:?}"
+        );
         // It stays for ten minutes, whatever is carried, and then QUIC shows whether it is better.
         assert_eq!(bed.carry(580, 0.0, 1.0, KNOWN), []);
         assert_eq!(bed.carry(20, 0.0, 0.0, KNOWN), [Change::Again]);
         assert!(!bed.faster.prefers_tcp());
         assert_eq!(bed.carry(60, 45.0, 0.0, KNOWN), []);
+    }
+
+    #[test]
+    fn a_short_transfer_is_enough_if_it_carries_much() {
+        let mut bed = Bed::new();
+        bed.carry(4, 4.0, 0.0, KNOWN);
+        bed.now += Duration::from_millis(250);
+        bed.tcp.down += 1_000_000;
+        let change = bed.faster.look(bed.now, bed.quic, bed.tcp, KNOWN);
+        assert!(matches!(change, Some(Change::Faster { .. })), "8 Mbit in a second at least: {change:?}");
+        let mut bed = Bed::new();
+        bed.carry(4, 4.0, 0.0, KNOWN);
+        bed.now += Duration::from_millis(250);
+        bed.tcp.down += 200_000;
+        assert_eq!(bed.faster.look(bed.now, bed.quic, bed.tcp, KNOWN), None);
     }
 
     #[test]
@@ -270,6 +300,7 @@ mod tests {
             assert_eq!(bed.carry(2, 0.0, 0.0, KNOWN), []);
         }
         assert_eq!(bed.carry(100, 4.0, 0.0, Known::default()), []);
+        bed.carry(2, 0.0, 0.0, Known::default());
         assert_eq!(bed.carry(100, 30.0, 0.0, KNOWN), [], "more than half");
     }
 
@@ -290,6 +321,9 @@ mod tests {
             bed.quic.up += 31_250;
             changes.extend(bed.faster.look(bed.now, bed.quic, bed.tcp, KNOWN));
         }
-        assert!(matches!(changes[..], [Change::Slow { known, .. }] if known == 1e7), "1 of 10 Mbit/s: {changes:?}");
+        assert!(
+            matches!(changes[..], [Change::Slow { known, .. }] if known == 1e7),
+            "1 of 10 Mbit/s: {changes:?}"
+        );
     }
 }

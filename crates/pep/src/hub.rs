@@ -97,7 +97,12 @@ async fn carry(node: Arc<Node>, incoming: Incoming) {
         let (outward, node) = (outward.clone(), node.clone());
         async move { outward.open(source, server, &node.shared.neighbours).await }
     };
-    let end = match eyeballs::first(addresses, eyeballs::DELAY, attempt).await {
+    let opened = tokio::select! {
+        opened = eyeballs::first(addresses, eyeballs::DELAY, attempt) => opened,
+        // The terminal has another address of the same server, or its client is gone.
+        () = leg.given_up() => return node.ended(&entry, End::ClientReset),
+    };
+    let end = match opened {
         Ok((reached, server)) => {
             if let Some(name) = name {
                 let _ = entry.reached.set(format!("{name} ({})", reached.ip()));

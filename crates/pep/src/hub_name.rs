@@ -44,8 +44,7 @@ impl HubName {
 
 /// True if this machine has a route there. Nothing is sent.
 fn is_routed(to: SocketAddr) -> bool {
-    let any: SocketAddr =
-        if to.is_ipv4() { ([0; 4], 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
+    let any: SocketAddr = if to.is_ipv4() { ([0; 4], 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
     std::net::UdpSocket::bind(any).and_then(|socket| socket.connect(to)).is_ok()
 }
 
@@ -61,8 +60,7 @@ impl FromStr for HubName {
         }
         let inside = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
         if let Ok(address) = inside.parse::<IpAddr>() {
-            let address =
-                if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
+            let address = if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
             return Err(format!("\"{text}\" has no port; write for instance \"{address}:7714\""));
         }
         let Some((host, port)) = text.rsplit_once(':') else {
@@ -73,7 +71,9 @@ impl FromStr for HubName {
         let port = port.parse().ok().filter(|n| *n > 0 && port.bytes().all(|c| c.is_ascii_digit()));
         match (crate::http::host_name(host.as_bytes()), port) {
             // Four numbers that are no address are no name either: the last label of a name is not all digits (RFC 3696, section 2).
-            (Some(name), Some(port)) if !ends_in_number(&name) => Ok(HubName { host: Host::Name(name), port }),
+            (Some(name), Some(port)) if !ends_in_number(&name) => {
+                Ok(HubName { host: Host::Name(name), port })
+            }
             _ => Err(no_port(text)),
         }
     }
@@ -111,7 +111,8 @@ mod tests {
         for text in ["198.51.100.10:7714", "[2001:db8::1]:7714", "hub.example.org:7714", "localhost:1"] {
             assert_eq!(text.parse::<HubName>().unwrap().to_string(), text);
         }
-        for wrong in ["hub.example.org", "hub.example.org:", "hub.example.org:+7", "a b:7714", ":7714", "hub:0"]
+        for wrong in
+            ["hub.example.org", "hub.example.org:", "hub.example.org:+7", "a b:7714", ":7714", "hub:0"]
         {
             assert!(wrong.parse::<HubName>().is_err(), "{wrong}");
         }

@@ -136,7 +136,7 @@ fn policy(hop: &Hop) -> Policy {
     Policy {
         take_over: std_time(hop.pass_after()),
         settle: std_time(hop.initial_rtt),
-        fail_back: match hop.fail_back {
+        fail_back: match hop.fail_back() {
             FailBack::Never => None,
             FailBack::After(time) => Some(std_time(time)),
         },
@@ -212,15 +212,20 @@ async fn publish(node: &Arc<Node>, hubs: &Hubs, known: &mut Vec<IpAddr>) {
     if now.is_empty() || now == *known {
         return;
     }
-    known.clone_from(&now);
-    let node = node.clone();
+    let (node, found) = (node.clone(), now.clone());
     let done = tokio::task::spawn_blocking(move || {
         *node.hub_addresses.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = now;
-        let Some((.., hubs)) = node.intercepted() else { return Ok(()) };
+        let Some((.., hubs)) = node.intercepted() else { return Ok(true) };
         let interception = node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        interception.as_ref().map_or(Ok(()), |interception| interception.set_hubs(&hubs))
+        // Rules that are being installed may not have them yet.
+        interception.as_ref().map_or(Ok(false), |interception| interception.set_hubs(&hubs).map(|()| true))
     });
-    if let Ok(Err(why)) = done.await {
-        tracing::warn!("{why}");
+    match done.await {
+        Ok(Ok(false)) | Err(_) => {}
+        Ok(Ok(true)) => *known = found,
+        Ok(Err(why)) => {
+            tracing::warn!("{why}");
+            *known = found;
+        }
     }
 }

@@ -204,7 +204,7 @@ fn two_nodes(config: &Config) -> Complaint {
         );
         return Some(("hop.pass_after", what));
     }
-    let FailBack::After(given) = hop.fail_back else { return None };
+    let Some(FailBack::After(given)) = hop.fail_back else { return None };
     let several = hop.hubs.len() > 1;
     (several && !(hop.pass_after()..=MOST_FAIL_BACK).contains(&given)).then(|| {
         let least = hop.pass_after();
@@ -220,7 +220,10 @@ fn hubs(hop: &Hop) -> Complaint {
     }
     let all = hop.hubs();
     if all.is_empty() || hop.hub_key.is_none() {
-        return Some(("hop", "a terminal needs `hub` (its name or address, with the port) and `hub_key`".into()));
+        return Some((
+            "hop",
+            "a terminal needs `hub` (its name or address, with the port) and `hub_key`".into(),
+        ));
     }
     if all.len() > MOST_HUBS {
         return Some(("hop.hubs", format!("{} hubs; there are at most {MOST_HUBS}", all.len())));
@@ -231,7 +234,10 @@ fn hubs(hop: &Hop) -> Complaint {
     }
     // Each tunnel has a socket of its own.
     (all.len() > 1 && hop.listen.is_some()).then(|| {
-        ("hop.listen", "with several hubs a terminal has a port for each, which the kernel chooses; leave it out".into())
+        (
+            "hop.listen",
+            "with several hubs a terminal has a port for each, which the kernel chooses; leave it out".into(),
+        )
     })
 }
 
@@ -415,7 +421,11 @@ mod tests {
 
     fn terminal(line: &str) -> String {
         let key = "d8".repeat(32);
-        let hub = if line.starts_with("hub =") || line.starts_with("hubs =") { "" } else { "hub = \"198.51.100.10:7714\"\n" };
+        let hub = if line.starts_with("hub =") || line.starts_with("hubs =") {
+            ""
+        } else {
+            "hub = \"198.51.100.10:7714\"\n"
+        };
         let text = format!(
             "mode = \"terminal\"\n[intercept]\n[hop]\n{line}\nkey = \"pep.key\"\nhub_key = \"{key}\"\n{hub}"
         );
@@ -502,8 +512,14 @@ mod tests {
             ("[\"a:1\"]\nhub = \"b:2\"", "pep.toml:5: hop.hubs: `hub` is a list of one: write one of"),
             ("[]", "pep.toml: hop: a terminal needs `hub`"),
             ("[\"a:1\", \"b:2\"]\nlisten = \"0.0.0.0:9\"", "pep.toml:6: hop.listen: with several hubs"),
-            ("[\"a:1\", \"b:2\"]\nfail_back = \"1 s\"", "pep.toml:6: hop.fail_back: 1 s is not from 5 s (`pass_after`) to"),
-            ("[\"a:1\", \"b:2\"]\nfail_back = \"soon\"", "pep.toml:6: \"soon\" is neither a time, as in \"60 s\", nor"),
+            (
+                "[\"a:1\", \"b:2\"]\nfail_back = \"1 s\"",
+                "pep.toml:6: hop.fail_back: 1 s is not from 5 s (`pass_after`) to",
+            ),
+            (
+                "[\"a:1\", \"b:2\"]\nfail_back = \"soon\"",
+                "pep.toml:6: \"soon\" is neither a time, as in \"60 s\", nor",
+            ),
             ("[\"a\"]", "pep.toml:5: \"a\" has no port; write for instance \"a:7714\""),
         ] {
             let found = wrong(&format!("hubs = {hubs}\nhub_key = \"{one}\""));

@@ -220,10 +220,7 @@ pub(crate) fn status(node: &Node) -> Status {
         repairs: node.findings.repairs().iter().cloned().collect(),
         silent: shut.silent,
         flows: node.shared.table.len(),
-        at_risk: totals.up.held
-            + totals.down.held
-            + totals.in_kernel
-            + ledger(node).held,
+        at_risk: totals.up.held + totals.down.held + totals.in_kernel + ledger(node).held,
         ledger_balances: totals.up.balances() && totals.down.balances(),
         states: named(totals.states),
         accepted: totals.accepted,
@@ -348,7 +345,13 @@ fn tunnel_metrics(text: &mut String, tunnel: &TunnelStatus) {
         tunnel.hubs.iter().map(|hub| (hub.name.clone(), u64::from(value(hub)))).collect()
     };
     if !tunnel.hubs.is_empty() {
-        gauge(text, "hub_in_use", "1 for the hub that takes new connections.", "hub", &hubs(|hub| hub.in_use));
+        gauge(
+            text,
+            "hub_in_use",
+            "1 for the hub that takes new connections.",
+            "hub",
+            &hubs(|hub| hub.in_use),
+        );
         gauge(text, "hub_up", "1 while there is a tunnel to the hub.", "hub", &hubs(|hub| hub.up));
     }
     type Value = fn(&PeerStatus) -> f64;

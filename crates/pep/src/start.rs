@@ -73,12 +73,15 @@ pub(crate) fn lane_socket(config: &Config) -> Result<Option<Socket>, Error> {
     hop.and_then(|hop| hop.listen).map(lanes::listener).transpose()
 }
 
-/// The tunnels on their sockets, as many as these are, and what their TCP connections have in common; `None` for none.
+/// Tunnels, and what their TCP connections have in common.
+pub(crate) type Tunnels = (Vec<Arc<Tunnel>>, Common);
+
+/// The tunnels on their sockets, as many as these are; `None` for none.
 pub(crate) fn tunnels(
     config: &Config,
     sockets: Vec<Vec<Socket>>,
     state: &State,
-) -> Result<Option<(Vec<Arc<Tunnel>>, Common)>, Error> {
+) -> Result<Option<Tunnels>, Error> {
     let (Some(hop), Some(mut settings)) = (&config.hop, hop_settings(config)) else { return Ok(None) };
     if let Some(what) = crate::load::unfilled(config) {
         return Err(Error::Config(what));

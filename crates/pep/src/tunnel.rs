@@ -756,6 +756,18 @@ impl HopLeg {
         .await
     }
 
+    /// Waits until the other node gives the flow up.
+    pub async fn given_up(&self) {
+        std::future::poll_fn(|cx| match self.tunnel.lock().slots.get_mut(&self.flow) {
+            Some(slot) if slot.over.is_none() => {
+                slot.reader = Some(cx.waker().clone());
+                Poll::Pending
+            }
+            _ => Poll::Ready(()),
+        })
+        .await;
+    }
+
     fn end(&mut self, code: Option<ResetCode>) {
         if std::mem::replace(&mut self.over, true) {
             return;

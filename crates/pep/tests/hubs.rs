@@ -1,35 +1,11 @@
 //! A terminal with several hubs, by name: takes over, takes back, looks names up again; and what clients of proxies see while no hub
 //! answers. Needs root and Linux; ignored unless asked for.
 
-use crate::bed::two::{Two, key};
+use crate::bed::two::{Names, Two, key};
 use crate::bed::{Daemon, SERVER, address, can_run, wait_for};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
-
-/// Names as the terminal's machine finds them (`ip netns exec` puts this file in the place of /etc/hosts).
-struct Names(PathBuf);
-
-impl Names {
-    fn new(two: &Two, lines: &str) -> Names {
-        let folder = PathBuf::from("/etc/netns").join(two.bed.name("p"));
-        std::fs::create_dir_all(&folder).unwrap();
-        let names = Names(folder);
-        names.set(lines);
-        names
-    }
-
-    fn set(&self, lines: &str) {
-        std::fs::write(self.0.join("hosts"), format!("127.0.0.1 localhost\n{lines}\n")).unwrap();
-    }
-}
-
-impl Drop for Names {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// A hub at this port, of any address; servers see its own. It expects one key that nobody has, and the terminal's.
 fn hub(two: &Two, name: &str, port: u16) -> Daemon {
@@ -97,7 +73,7 @@ fn connect(two: &Two, listener: &TcpListener) -> (TcpStream, TcpStream) {
     (stream, served)
 }
 
-/// frp 3772 and OpenMPTCProuter 3558: another server of the list takes over, and the first one takes back. The second is reached over IPv6.
+/// frp 2984 and 3631: another server of the list takes over, and the first one takes back. The second is reached over IPv6.
 #[test]
 #[ignore = "sends real packets: root and `make test-all`"]
 fn another_hub_takes_over_and_the_first_one_takes_back() {
@@ -105,7 +81,7 @@ fn another_hub_takes_over_and_the_first_one_takes_back() {
         return;
     }
     let two = two();
-    let _names = Names::new(&two, "10.83.0.2 one.example\nfd83::2 two.example");
+    let _names = Names::new(&two, "p", "10.83.0.2 one.example\nfd83::2 two.example");
     let second_key = key(&two.bed, "second.key");
     let (first, second) = (hub(&two, "hub", 7714), hub(&two, "second", 7724));
     let hop = format!(
@@ -161,7 +137,7 @@ fn another_hub_takes_over_and_the_first_one_takes_back() {
     assert_eq!(terminal.status()["ledger_balances"], true);
 }
 
-/// frp 2796, hysteria 914: the name of a server has another address after a while.
+/// hysteria 1424, frp 1452: the name of a server has another address after a while.
 #[test]
 #[ignore = "sends real packets: root and `make test-all`"]
 fn a_hub_is_looked_up_again_after_a_loss() {
@@ -172,7 +148,7 @@ fn a_hub_is_looked_up_again_after_a_loss() {
                  idle_timeout = \"4 s\"\n";
     let two = Two { rates, ..two() };
     // Its first address has no hub, as one of IPv6 often has.
-    let names = Names::new(&two, "fd83::99 hub.example\n10.83.0.99 hub.example");
+    let names = Names::new(&two, "p", "fd83::99 hub.example\n10.83.0.99 hub.example");
     let hub = hub(&two, "hub", 7714);
     let terminal = terminal(&two, &format!("hub = \"hub.example:7714\"\nhub_key = \"{}\"", two.hub_key));
     let address = || terminal.status()["tunnel"]["hubs"][0]["address"].as_str().unwrap_or("none").to_string();
@@ -205,7 +181,7 @@ fn socks(two: &Two) -> (u8, Duration, TcpStream) {
     (answer[3], begin.elapsed(), stream)
 }
 
-/// frp 3631: those who come by a proxy cannot pass the node untouched. They waited `timeouts.connect` (30 s) in a silent tunnel.
+/// hysteria 830: those who come by a proxy cannot pass the node untouched. They waited `timeouts.connect` (30 s) in a silent tunnel.
 #[test]
 #[ignore = "sends real packets: root and `make test-all`"]
 fn clients_of_proxies_go_past_a_silent_tunnel() {

@@ -6,6 +6,7 @@ mod carriers;
 mod firewalls;
 mod hubs;
 mod integrity;
+mod names;
 mod operation;
 mod resources;
 mod routers;
