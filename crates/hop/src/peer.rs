@@ -763,6 +763,7 @@ impl Peer {
             loss: core.controller.random_loss(),
             burst: core.controller.burst(),
             queued: self.flows.values().map(|flow| flow.out.queued).sum(),
+            readable: self.flows.values().map(|flow| flow.into.reassembly.ready()).sum(),
             in_flight: core.controller.in_flight(),
             window: core.controller.window(),
             credit: self.budget.most(),

@@ -270,6 +270,8 @@ pub struct PeerStats {
     pub burst: f64,
     /// Bytes that wait in this node.
     pub queued: u64,
+    /// Bytes received in order that the owner has not read.
+    pub readable: u64,
     /// Bytes of packets in flight.
     pub in_flight: u64,
     /// Most bytes that the rate allows in flight.

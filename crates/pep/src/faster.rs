@@ -26,12 +26,12 @@ const PAUSE: (Duration, Duration) = (Duration::from_secs(600), Duration::from_se
 pub(crate) struct Counts {
     /// Received and handed on.
     pub down: u64,
-    /// Received, and waiting to be handed on.
+    /// Received in order, and waiting to be handed on.
     pub unread: u64,
     /// Delivered to the other node.
     pub up: u64,
-    /// Under way to it.
-    pub held: u64,
+    /// Waiting in this node to be sent to it.
+    pub queued: u64,
 }
 
 /// What the link is known to carry.
@@ -99,7 +99,7 @@ impl Meters {
         let came = self.down.samples.back().map_or(0, |(_, last)| counts.down - last);
         // A client that takes less than has come is the limit.
         self.down.look(now, counts.down, false, counts.unread > came);
-        self.up.look(now, counts.up, counts.held > 0, false);
+        self.up.look(now, counts.up, counts.queued > 0, false);
     }
 
     fn of(&self, way: Way) -> &Meter {
@@ -200,7 +200,8 @@ impl Faster {
     fn slow(&self, known: Known) -> Option<(Way, f64, f64)> {
         [(Way::Down, known.down), (Way::Up, known.up)].into_iter().find_map(|(way, known)| {
             let (quic, known) = (self.quic.of(way).rate(JUDGED)?, known?.as_bps() as f64);
-            (quic < known / 2.0).then_some((way, quic, known))
+            // Nothing at all is an outage.
+            (quic > 0.0 && quic < known / 2.0).then_some((way, quic, known))
         })
     }
 }
@@ -317,7 +318,7 @@ mod tests {
         let mut changes = vec![];
         for _ in 0..16 {
             bed.now += Duration::from_millis(250);
-            bed.quic.held = 100_000;
+            bed.quic.queued = 100_000;
             bed.quic.up += 31_250;
             changes.extend(bed.faster.look(bed.now, bed.quic, bed.tcp, KNOWN));
         }
@@ -325,5 +326,12 @@ mod tests {
             matches!(changes[..], [Change::Slow { known, .. }] if known == 1e7),
             "1 of 10 Mbit/s: {changes:?}"
         );
+    }
+
+    #[test]
+    fn an_outage_is_not_a_slow_carrier() {
+        let mut bed = Bed::new();
+        bed.quic.queued = 100_000;
+        assert_eq!(bed.carry(60, 0.0, 0.0, KNOWN), []);
     }
 }

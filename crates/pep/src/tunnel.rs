@@ -433,12 +433,18 @@ impl Tunnel {
     /// What flows have carried over QUIC and over TCP.
     pub fn counts(&self) -> [Counts; 2] {
         let inside = self.lock();
-        [inside.hop.ledger(), inside.pool.ledger()].map(|ledger| Counts {
-            down: ledger.read,
-            unread: ledger.unread,
-            up: ledger.delivered,
-            held: ledger.held,
-        })
+        let of = |ledger: longhaul_hop::Ledger, pooled: bool| {
+            let peers = inside.peers.iter().map(|peer| peer.id).filter(|id| id.is_pooled() == pooled);
+            let stats =
+                peers.filter_map(|id| if pooled { inside.pool.stats(id) } else { inside.hop.stats(id) });
+            let first = Counts { down: ledger.read, up: ledger.delivered, ..Counts::default() };
+            stats.fold(first, |counts, stats| Counts {
+                unread: counts.unread + stats.readable,
+                queued: counts.queued + stats.queued,
+                ..counts
+            })
+        };
+        [of(inside.hop.ledger(), false), of(inside.pool.ledger(), true)]
     }
 
     /// All nodes to which it is up, with measurements.

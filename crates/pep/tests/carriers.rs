@@ -118,9 +118,14 @@ fn new_connections_pass_a_hub_that_gives_no_answer() {
 /// Time of a download of so many bytes.
 fn download(two: &Two, listener: &TcpListener, bytes: usize) -> Duration {
     std::thread::scope(|scope| {
-        scope.spawn(|| accept(listener).write_all(&noise(bytes)).unwrap());
+        scope.spawn(|| {
+            let mut served = accept(listener);
+            served.read_exact(&mut [0; 2]).unwrap();
+            served.write_all(&noise(bytes)).unwrap();
+        });
         let begin = Instant::now();
         let mut stream = two.connect(SERVER, 8000);
+        stream.write_all(b"go").unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let mut all = vec![];
         stream.read_to_end(&mut all).unwrap();
@@ -147,6 +152,7 @@ fn policed_udp_moves_new_connections_to_tcp() {
     assert!(policed > Duration::from_secs(4), "{policed:?}");
     wait_for("TCP is tried", 20, || over(&terminal).contains(&"hub over TCP".to_string()));
     assert!(terminal.log().contains("of 50 Mbit/s: new connections try TCP"), "{}", terminal.log());
+    assert!(!terminal.log().contains("carries 0 bit/s"), "a request waits for nothing: {}", terminal.log());
     let tried = download(&two, &listener, 10_000_000);
     wait_for("TCP has won", 5, || terminal.log().contains("TCP takes new connections"));
     let moved = download(&two, &listener, 10_000_000);
