@@ -187,6 +187,7 @@ pub fn hop_hello() -> longhaul_hop::wire::Hello {
         memory: 1 << 28,
         max_flows: 4096,
         receive: 50_000_000,
+        alone: false,
     }
 }
 

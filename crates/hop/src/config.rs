@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub enum Role {
     /// Holds one connection to a hub, and opens it again when it was lost.
     Terminal {
-        /// UDP address of the hub.
+        /// UDP address of the hub; unspecified while none is known ([`crate::Node::set_hub`]).
         hub: SocketAddr,
     },
     /// Waits for terminals.
@@ -125,6 +125,8 @@ pub struct Config {
     /// The pause after which a node that has sent nothing to acknowledge sends a PING; it keeps the connection alive and finds out
     /// when an outage starts and ends. 1 ms to half of [`Config::idle_timeout`].
     pub keep_alive: Duration,
+    /// This node alone does that, and requests that the peer does not; peers of the protocol's versions 1 and 2 do.
+    pub alone: bool,
     /// A connection on which nothing arrives for so long is over, 1 s to 1 h.
     pub idle_timeout: Duration,
     /// The round trip that is assumed before one is measured, 1 ms to 60 s.
@@ -156,6 +158,7 @@ impl Config {
             credit: 16 << 20,
             memory: 256 << 20,
             keep_alive: Duration::from_secs(5),
+            alone: false,
             idle_timeout: Duration::from_secs(300),
             initial_rtt: Duration::from_millis(650),
             mtu: 1472,

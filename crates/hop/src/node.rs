@@ -172,6 +172,9 @@ impl Node {
     fn connect(&mut self, now: Instant) {
         let Role::Terminal { hub } = self.config.role else { return };
         self.retry = None;
+        if hub.ip().is_unspecified() {
+            return;
+        }
         let shared = self.shared();
         let client = self.quic.client(self.transport(&shared), &self.seed, self.next_peer, None);
         match self.endpoint.connect(self.clock.to_std(now), client, hub, "hub") {
@@ -283,6 +286,29 @@ impl Node {
         for peer in self.peers.iter_mut().flatten() {
             peer.shared.lock().controller.set_rates(send, most.unwrap_or(Rate::from_bps(MOST_RATE)));
             peer.dirty = true;
+        }
+    }
+
+    /// Where the hub of a terminal is from now on, which takes effect with the next connection: one that is established goes on, and
+    /// a handshake with another address is given up. An unspecified address is none: no connection is opened.
+    pub fn set_hub(&mut self, now: Instant, hub: SocketAddr) {
+        let Role::Terminal { hub: before } = self.config.role else { return };
+        if hub == before {
+            return;
+        }
+        let mut config = Config::clone(&self.config);
+        config.role = Role::Terminal { hub };
+        self.config = Arc::new(config);
+        for index in 0..self.peers.len() {
+            let waits = |peer: &Peer| peer.state == State::Handshake;
+            if self.peers[index].as_deref().is_some_and(waits) {
+                self.with_peer(now, index, |peer, context| peer.give_up(now, "no answer", context));
+                self.after_input(now, index);
+            }
+        }
+        (self.retry, self.pause) = (None, RETRY.0);
+        if !self.closing && self.by_id.is_empty() {
+            self.connect(now);
         }
     }
 
@@ -407,7 +433,8 @@ impl Node {
             }
         }
         if peer.state == State::Lost && self.by_id.remove(&peer.id).is_some() {
-            let retries = matches!(self.config.role, Role::Terminal { .. }) && !self.closing;
+            let has_hub = matches!(self.config.role, Role::Terminal { hub } if !hub.ip().is_unspecified());
+            let retries = has_hub && !self.closing;
             let lived = now.since(peer.began) > RETRY.1 + RETRY.1;
             self.pause = if lived { RETRY.0 } else { self.pause };
             if retries {
@@ -563,6 +590,12 @@ impl Node {
     pub fn stats(&self, peer: PeerId) -> Option<PeerStats> {
         let index = *self.by_id.get(&peer)?;
         Some(self.peers.get(index)?.as_deref()?.stats())
+    }
+
+    /// UDP payload of a full packet to a peer in bytes: see [`PeerStats::mtu`].
+    pub fn packet_size(&self, peer: PeerId) -> Option<u16> {
+        let index = *self.by_id.get(&peer)?;
+        Some(self.peers.get(index)?.as_deref()?.connection.current_mtu())
     }
 
     /// Measurements of the newest peer; the counters are those of all peers since the beginning.

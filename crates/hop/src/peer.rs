@@ -1,6 +1,6 @@
 //! A connection to another node: quinn-proto's, with the flows on it.
 
-use crate::config::{Config, Session};
+use crate::config::{Config, Role, Session};
 use crate::credit::{Budget, FLOOR};
 use crate::flow::{Flow, Phase};
 use crate::gate::Shared;
@@ -23,6 +23,8 @@ mod sending;
 const REFUSED: u32 = 1 << 16;
 /// PINGs in an outage are so far apart, or farther over a long path.
 const PROBES: Duration = Duration::from_millis(250);
+/// An ACK that is not sent for so long after the packet that needs it is overdue: more than the 40 ms for which it may be held back.
+const OVERDUE: Duration = Duration::from_millis(100);
 /// A handshake without an answer is given up after this time, or four round trips.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
@@ -100,6 +102,10 @@ pub struct Peer {
     pub(crate) parity: Parity,
     /// Flows of the peer that quinn-proto has shown.
     pub(crate) accepted: u64,
+    /// The peer keeps the connection alive by itself.
+    excused: bool,
+    /// When it is looked whether the ACK of the peer's hello has left, and how many had before it.
+    overdue: Option<(Instant, u64)>,
 }
 
 /// What a peer needs of its node while it takes up an input.
@@ -171,6 +177,8 @@ impl Peer {
             asked: now,
             parity: Parity::default(),
             accepted: 0,
+            excused: false,
+            overdue: None,
         }
     }
 
@@ -181,10 +189,20 @@ impl Peer {
         let silent = self.shared.lock().controller.silent_from();
         self.probe_at = silent.map(|from| self.probe_at.map_or(from, |at| at.max(from)));
         let keep_alive = self.keeps_alive().then(|| self.asked + self.config.keep_alive);
-        [timer, self.release, handshake, self.report_at, self.probe_at, keep_alive, self.parity.next_flush()]
-            .into_iter()
-            .flatten()
-            .min()
+        let overdue = self.overdue.map(|(due, _)| due);
+        [
+            overdue,
+            timer,
+            self.release,
+            handshake,
+            self.report_at,
+            self.probe_at,
+            keep_alive,
+            self.parity.next_flush(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// A timer may be due. True if quinn-proto's was.
@@ -211,6 +229,7 @@ impl Peer {
             self.connection.ping();
             self.dirty = true;
         }
+        self.look_for_ack(now);
         let at = self.clock.to_std(now);
         if self.state == State::Handshake && self.handshake_ends() <= now {
             self.fail(now, "no answer to the handshake");
@@ -223,10 +242,28 @@ impl Peer {
         due
     }
 
+    /// quinn-proto stops the timer of all ACKs when it acknowledges the handshake. What came before, and what comes after it, then has no ACK
+    /// until 65 packets wait for one, or one goes along with a packet that leaves anyway. So one leaves, unless a flow sees to that.
+    fn look_for_ack(&mut self, now: Instant) {
+        let Some((_, before)) = self.overdue.take_if(|(due, _)| *due <= now) else { return };
+        if self.connection.stats().frame_tx.acks != before || !self.keeps_up() {
+            return;
+        }
+        self.overdue = Some((now + self.shared.lock().controller.apart(PROBES), before));
+        if self.flows.is_empty() {
+            self.connection.ping();
+            self.dirty = true;
+        }
+    }
+
+    fn keeps_up(&self) -> bool {
+        matches!(self.state, State::Connected | State::Up)
+    }
+
     /// quinn-proto's timer starts again with each datagram of the peer: where only the way back passes, the peer's own probes would
     /// keep this node from asking.
     fn keeps_alive(&self) -> bool {
-        matches!(self.state, State::Connected | State::Up)
+        self.keeps_up() && !self.excused
     }
 
     /// When a handshake without an answer is given up.
@@ -295,6 +332,7 @@ impl Peer {
             memory: self.config.memory,
             max_flows: u64::from(self.config.max_flows),
             receive: self.config.rates.receive.map_or(0, Rate::as_bps),
+            alone: self.config.alone,
         };
         // Before all that may have been written already.
         let mut records = vec![];
@@ -458,10 +496,15 @@ impl Peer {
         let version = wire::agreed(wire::VERSIONS, hello.versions).ok_or("no common version of the hop")?;
         self.state = State::Up;
         self.version = version;
+        // Two that leave it to each other would both be silent.
+        self.excused = hello.alone && !self.config.alone;
         self.max_flows = self.config.max_flows.min(u32::try_from(hello.max_flows).unwrap_or(u32::MAX));
         self.budget.set(self.config.credit.min(hello.credit), self.config.memory.min(hello.memory));
         if self.config.rates.send.is_none() && self.config.remembered.is_none() && hello.receive > 0 {
             self.shared.lock().controller.restart(Rate::from_bps(hello.receive));
+        }
+        if matches!(self.config.role, Role::Terminal { .. }) {
+            self.overdue = Some((context.now + OVERDUE, self.connection.stats().frame_tx.acks));
         }
         let key = self.key();
         if let Some(remembered) = key.and_then(|key| self.config.remembered_of.get(&key)) {
@@ -720,6 +763,7 @@ impl Peer {
             loss: core.controller.random_loss(),
             burst: core.controller.burst(),
             queued: self.flows.values().map(|flow| flow.out.queued).sum(),
+            readable: self.flows.values().map(|flow| flow.into.reassembly.ready()).sum(),
             in_flight: core.controller.in_flight(),
             window: core.controller.window(),
             credit: self.budget.most(),
@@ -737,6 +781,7 @@ impl Peer {
             max_flows: self.max_flows,
             overloads: core.controller.overloads(),
             address: Some(self.connection.remote_address()),
+            mtu: self.connection.current_mtu(),
         }
     }
 

@@ -103,6 +103,7 @@ impl Pool {
             memory: self.config.memory,
             max_flows: u64::from(self.config.max_flows),
             receive: 0,
+            alone: false,
         };
         Frame::Record(Record::Hello(hello)).write(&mut lane.control);
         self.lanes.insert(id, lane);
@@ -340,9 +341,10 @@ impl Pool {
 
     /// Counts of the connections to a peer; round trips and losses are the kernel's affair.
     pub fn stats(&self, peer: PeerId) -> Option<PeerStats> {
-        self.groups.get(&peer)?;
+        let readable = self.groups.get(&peer)?.held;
         let lanes = self.lanes.values().filter(|lane| lane.peer == peer);
-        Some(lanes.fold(PeerStats::default(), |stats, lane| PeerStats {
+        let first = PeerStats { readable, ..PeerStats::default() };
+        Some(lanes.fold(first, |stats, lane| PeerStats {
             queued: stats.queued + lane.streams.values().map(|stream| stream.out.queued).sum::<u64>(),
             in_flight: stats.in_flight
                 + lane.streams.values().map(|stream| stream.out.in_flight()).sum::<u64>(),

@@ -88,6 +88,8 @@ pub enum ResetCode {
     Closing,
     /// The hop was lost.
     HopDown,
+    /// The peer does not do what is requested; there may be another way.
+    NotOffered,
     /// A code of a later version.
     Other(u32),
 }
@@ -103,6 +105,7 @@ impl ResetCode {
             ResetCode::NoResources => 5,
             ResetCode::Closing => 6,
             ResetCode::HopDown => 7,
+            ResetCode::NotOffered => 8,
             ResetCode::Other(number) => number,
         }
     }
@@ -117,6 +120,7 @@ impl ResetCode {
             5 => ResetCode::NoResources,
             6 => ResetCode::Closing,
             7 => ResetCode::HopDown,
+            8 => ResetCode::NotOffered,
             other => ResetCode::Other(u32::try_from(other).unwrap_or(u32::MAX)),
         }
     }
@@ -266,6 +270,8 @@ pub struct PeerStats {
     pub burst: f64,
     /// Bytes that wait in this node.
     pub queued: u64,
+    /// Bytes received in order that the owner has not read.
+    pub readable: u64,
     /// Bytes of packets in flight.
     pub in_flight: u64,
     /// Most bytes that the rate allows in flight.
@@ -300,6 +306,8 @@ pub struct PeerStats {
     pub overloads: u64,
     /// Where it is now, over QUIC: a peer may move (RFC 9000, section 9).
     pub address: Option<SocketAddr>,
+    /// UDP payload of a full packet in bytes: less than [`crate::Config::mtu`] where larger ones do not arrive, 0 over TCP.
+    pub mtu: u16,
 }
 
 impl PeerStats {

@@ -8,15 +8,22 @@
 //! * *Reset behind data* (version 2): RESET_STREAM discards what has not arrived (RFC 9000 section 3.2), and quinn-proto has no
 //!   RESET_STREAM_AT (draft-ietf-quic-reliable-stream-reset). So the reset is a record that gives the size up to which the stream is
 //!   delivered first; RESET_STREAM follows when all of that was read. STOP_SENDING with [`UNREAD`] stops the other direction.
+//! * *Names* (version 3): a flow to the unspecified address and port [`NAMED`] is for a server by name. Its first bytes are the name's
+//!   length in one byte, the name, and the port in two; the flow's other bytes follow. The hub answers as to any flow that its opener
+//!   waits for, or refuses it with [`crate::ResetCode::NotOffered`] if it looks no names up.
 //! * *Parities* travel in DATAGRAM frames (RFC 9221), [`ParityHead`] and symbols.
 
 use crate::types::Open;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Versions of the protocol that this code has.
-pub const VERSIONS: (u16, u16) = (1, 2);
+pub const VERSIONS: (u16, u16) = (1, 3);
 /// The first version with [`Record::ResetAt`].
 pub const RESETS_BEHIND: u16 = 2;
+/// The first version in which a flow can be for a server by name.
+pub const NAMES: u16 = 3;
+/// Port of such flows, at the unspecified address.
+pub const NAMED: u16 = 4;
 /// Code of STOP_SENDING with which nothing but reading has ended.
 pub const UNREAD: u32 = 1 << 17;
 /// ALPN of the hop (RFC 7301).
@@ -40,6 +47,8 @@ pub struct Hello {
     pub max_flows: u64,
     /// Bits per second at which it requests to be sent to; 0 if it leaves that open.
     pub receive: u64,
+    /// It keeps the connection alive, and requests that the other node does not (a field of version 3; older nodes do not read it).
+    pub alone: bool,
 }
 
 /// A record of the control stream.
@@ -125,6 +134,9 @@ impl Record {
                 ] {
                     write_varint(value, &mut body);
                 }
+                if hello.alone {
+                    body.push(1);
+                }
                 HELLO
             }
             Record::Consumed { stream, offset } => {
@@ -181,6 +193,7 @@ impl Record {
                     memory: reader.varint()?,
                     max_flows: reader.varint()?,
                     receive: reader.varint()?,
+                    alone: reader.varint().is_some_and(|flags| flags & 1 != 0),
                 })
             }
             CONSUMED => Record::Consumed { stream: reader.varint()?, offset: reader.varint()? },
@@ -260,6 +273,27 @@ pub struct ParityHead {
     pub first: u16,
     /// The stream ends where the block ends.
     pub last: bool,
+}
+
+/// Appends the head of a flow to a server by name: at most 255 bytes of name are written.
+pub fn write_name(name: &str, port: u16, out: &mut Vec<u8>) {
+    let name = &name.as_bytes()[..name.len().min(255)];
+    out.push(name.len() as u8);
+    out.extend_from_slice(name);
+    out.extend_from_slice(&port.to_be_bytes());
+}
+
+/// Bytes of such a head, by its first byte.
+pub fn name_length(first: u8) -> usize {
+    1 + usize::from(first) + 2
+}
+
+/// A whole head of this kind: the name, which may be any bytes, and the port; `None` if it is none.
+pub fn read_name(head: &[u8]) -> Option<(&[u8], u16)> {
+    let mut reader = Reader(head);
+    let length = usize::from(reader.byte()?);
+    let (name, port) = (reader.take(length)?, reader.short()?);
+    reader.0.is_empty().then_some((name, port))
 }
 
 /// Most bytes of a block.
@@ -350,15 +384,10 @@ mod tests {
             (number.clone(), 0u64..1 << 17, number.clone())
                 .prop_map(|(stream, code, size)| Record::ResetAt { stream, code, size }),
             number.prop_map(|stream| Record::Accepted { stream }),
-            (any::<(u16, u16)>(), [0u64..1 << 62, 0u64..1 << 62, 0u64..1 << 62, 0u64..1 << 62]).prop_map(
-                |(versions, [credit, memory, max_flows, receive])| Record::Hello(Hello {
-                    versions,
-                    credit,
-                    memory,
-                    max_flows,
-                    receive
-                })
-            ),
+            (any::<(u16, u16, bool)>(), [0u64..1 << 62, 0u64..1 << 62, 0u64..1 << 62, 0u64..1 << 62])
+                .prop_map(|((first, last, alone), [credit, memory, max_flows, receive])| Record::Hello(
+                    Hello { alone, versions: (first, last), credit, memory, max_flows, receive }
+                )),
         ]
     }
 

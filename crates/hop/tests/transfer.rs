@@ -1,9 +1,10 @@
 //! Transfers over the hop in virtual time.
 
 use crate::common::*;
-use longhaul_hop::{Config, Rates};
+use longhaul_hop::{Config, Event, Rates, Role};
 use longhaul_path::{JitterSpec, Link, LinkConfig, QueueSpec, Reordering};
 use longhaul_units::{Duration, Instant, Limit, Probability};
+use std::net::SocketAddr;
 
 const RTT: Duration = Duration::from_millis(650);
 
@@ -35,6 +36,42 @@ fn a_warm_hop_is_near_the_ideal() {
         let now = world.now;
         world.run_until(now + Duration::from_secs(2));
     }
+}
+
+/// Where the hub is becomes known later, and its address may change; what is established goes on.
+#[test]
+fn a_terminal_opens_a_connection_when_it_has_a_hub_and_none_without() {
+    let nowhere: SocketAddr = "0.0.0.0:0".parse().unwrap();
+    let terminal = Config::new(Role::Terminal { hub: nowhere });
+    let links = [link(mbit(10.0), RTT, None), link(mbit(10.0), RTT, None)];
+    let mut world = World::new([terminal, Config::new(Role::Hub)], links, 1);
+    world.run_until(Instant::ZERO + Duration::from_secs(60));
+    assert_eq!(world.ends[0].sent, (0, 0));
+    let ups = |world: &World| {
+        let up = |(_, event): &&(_, Event)| matches!(event, Event::Up { .. });
+        world.ends[0].events.iter().filter(up).count()
+    };
+    let now = world.now;
+    world.ends[0].node.set_hub(now, HUB.parse().unwrap());
+    world.run_until(now + Duration::from_secs(5));
+    assert_eq!(ups(&world), 1);
+    // Without a hub it is up still, and is not opened again once it is lost.
+    let now = world.now;
+    world.ends[0].node.set_hub(now, nowhere);
+    world.run_until(now + Duration::from_secs(30));
+    let peer = world.ends[0].node.peers().next().expect("it is up");
+    let now = world.now;
+    world.ends[0].node.give_up(now, peer, "the test");
+    world.run_until(now + Duration::from_secs(60));
+    assert_eq!((world.ends[0].node.peers().count(), ups(&world)), (0, 1));
+    // A handshake with an address that gives no answer is given up at once for another one.
+    let now = world.now;
+    world.ends[0].node.set_hub(now, "192.0.2.77:9".parse().unwrap());
+    world.run_until(now + Duration::from_secs(2));
+    let now = world.now;
+    world.ends[0].node.set_hub(now, HUB.parse().unwrap());
+    world.run_until(now + Duration::from_secs(5));
+    assert_eq!(ups(&world), 2);
 }
 
 #[test]

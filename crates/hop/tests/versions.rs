@@ -12,7 +12,14 @@ fn bytes(name: &str) -> Vec<u8> {
 }
 
 fn hello(versions: (u16, u16)) -> Hello {
-    Hello { versions, credit: 16_000_000, memory: 64_000_000, max_flows: 1000, receive: 50_000_000 }
+    Hello {
+        versions,
+        credit: 16_000_000,
+        memory: 64_000_000,
+        max_flows: 1000,
+        receive: 50_000_000,
+        alone: false,
+    }
 }
 
 fn read(name: &str) -> Record {
@@ -73,15 +80,42 @@ fn heads_of_flows_and_parities_are_those_of_the_first_release() {
     assert_eq!(ParityHead::read(&written).unwrap().0, head);
 }
 
+/// From version 3 on: nodes of an older version never see it.
+#[test]
+fn heads_with_names_are_those_of_their_first_release() {
+    let kept = bytes("open-name");
+    let mut written = vec![];
+    wire::write_name("server.example", 443, &mut written);
+    assert_eq!(written, kept);
+    assert_eq!(
+        (wire::name_length(kept[0]), wire::read_name(&kept)),
+        (kept.len(), Some((&b"server.example"[..], 443)))
+    );
+    assert_eq!(wire::read_name(&kept[..kept.len() - 1]), None);
+    // In front of it stands the head of a flow that all versions read, to the unspecified address and this port.
+    let head = bytes("open-named");
+    let (open, _) = wire::read_open(&head).unwrap().unwrap();
+    assert_eq!((open.destination.to_string().as_str(), wire::NAMED, wire::NAMES), ("0.0.0.0:4", 4, 3));
+}
+
 /// A node that cannot talk to the other says so; the reason is in the log of both (`no common version of the hop`).
 #[test]
 fn other_versions_talk_or_are_refused() {
     let agreed = |name: &str, expected: (u16, u16)| {
-        assert_eq!(read(name), Record::Hello(hello(expected)), "{name}");
+        // What follows the known fields of a later version's hello has a meaning there only.
+        let Record::Hello(read) = read(name) else { panic!("{name}") };
+        assert_eq!(Hello { alone: false, ..read }, hello(expected), "{name}");
         wire::agreed(wire::VERSIONS, expected)
     };
     assert_eq!(agreed("hello-of-version-1", (1, 1)), Some(1));
     assert_eq!(agreed("hello", (1, 2)), Some(2));
-    assert_eq!(agreed("hello-of-a-later-version", (3, 4)), None);
+    assert_eq!(agreed("hello-of-a-later-version", (3, 4)), Some(3));
+    assert_eq!(agreed("hello-of-a-much-later-version", (7, 9)), None);
     assert_eq!(read("record-of-a-later-version"), Record::Unknown);
+    // A field that older nodes do not read: theirs are the same bytes without it.
+    let alone = Record::Hello(Hello { alone: true, ..hello((1, 3)) });
+    assert_eq!(read("hello-of-one-that-keeps-alive-alone"), alone);
+    let mut written = vec![];
+    alone.write(&mut written);
+    assert_eq!(written, bytes("hello-of-one-that-keeps-alive-alone"));
 }

@@ -62,11 +62,11 @@ pub struct Measured {
     pub up: Way,
 }
 
-async fn read(leg: &mut HopLeg, room: &mut [u8]) -> io::Result<usize> {
+pub(crate) async fn read(leg: &mut HopLeg, room: &mut [u8]) -> io::Result<usize> {
     poll_fn(|cx| leg.poll_read(cx, room)).await
 }
 
-async fn write_all(leg: &mut HopLeg, mut bytes: &[u8]) -> io::Result<()> {
+pub(crate) async fn write_all(leg: &mut HopLeg, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         let n = poll_fn(|cx| leg.poll_write(cx, bytes)).await?;
         bytes = &bytes[n..];
@@ -225,7 +225,7 @@ fn way(
 }
 
 async fn open(node: &Arc<Node>, service: Service) -> io::Result<HopLeg> {
-    let tunnel = node.tunnel.get().ok_or(io::ErrorKind::NotConnected)?;
+    let tunnel = node.tunnel().ok_or(io::ErrorKind::NotConnected)?;
     let peer = tunnel.peer().ok_or_else(|| io::Error::other("the tunnel is down"))?;
     let nobody = SocketAddr::from(([0; 4], 0));
     let destination = SocketAddr::from(([0; 4], service as u16));
@@ -246,7 +246,8 @@ async fn theirs(node: &Arc<Node>) -> io::Result<PeerStatus> {
 }
 
 fn own(node: &Arc<Node>) -> io::Result<PeerStatus> {
-    let first = report::peers(node).into_iter().next();
+    let taking = node.tunnel().and_then(|tunnel| tunnel.peer()).map(|peer| peer.id);
+    let first = report::peers(node).into_iter().find(|(id, status)| Some(*id) == taking && status.in_use);
     first.map(|(_, status)| status).ok_or_else(|| io::Error::other("the tunnel is down"))
 }
 

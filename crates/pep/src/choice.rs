@@ -1,8 +1,11 @@
-//! Which carrier takes new connections: QUIC where UDP passes, else TCP connections. A choice by measuring, made again and again.
+//! Which carrier takes new connections: QUIC where UDP passes, unless TCP is much faster there, else TCP connections. A choice by
+//! measuring, made again and again.
 
 use crate::config::Carrier;
+use crate::faster::{Change, Faster, Known};
 use crate::lanes::{self, Common, LANES};
 use crate::tunnel::Tunnel;
+use longhaul_units::Rate;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,16 +28,32 @@ pub(crate) async fn choose(
     tunnel: Arc<Tunnel>,
     common: Common,
     carrier: Carrier,
-    hub: SocketAddr,
+    known: Known,
     changed: Arc<Notify>,
 ) {
+    let mut faster = Faster::new(Instant::now());
     let mut well = Instant::now();
     let mut ill: Option<Instant> = Some(well);
     let (opening, mut pause, mut not_before) = (Arc::new(AtomicUsize::new(0)), RETRY.0, Instant::now());
     loop {
         tokio::time::sleep(LOOK).await;
         let now = Instant::now();
-        if carrier == Carrier::Auto && tunnel.quic_answers() {
+        let Some(hub) = tunnel.hub() else {
+            // There is to be no tunnel at present.
+            (ill, pause) = (Some(now), RETRY.0);
+            continue;
+        };
+        let answers = carrier == Carrier::Auto && tunnel.quic_answers();
+        if answers {
+            let [quic, tcp] = tunnel.counts();
+            if let Some(change) = faster.look(now, quic, tcp, known) {
+                report(change, hub);
+                tunnel.prefer_tcp(faster.prefers_tcp());
+                well = now;
+                changed.notify_one();
+            }
+        }
+        if answers && !faster.prefers_tcp() {
             if ill.take().is_some() {
                 well = now;
                 changed.notify_one();
@@ -44,13 +63,13 @@ pub(crate) async fn choose(
             }
             continue;
         }
-        let since = *ill.get_or_insert(now);
+        let since = if answers { now } else { *ill.get_or_insert(now) };
         let lanes = tunnel.lanes();
         if lanes > 0 {
             pause = RETRY.0;
         }
         let missing = LANES.saturating_sub(lanes + opening.load(Ordering::Relaxed));
-        let wanted = carrier == Carrier::Tcp || now - since >= PATIENCE;
+        let wanted = carrier == Carrier::Tcp || answers || now - since >= PATIENCE;
         if !wanted || missing == 0 || now < not_before {
             continue;
         }
@@ -67,6 +86,20 @@ pub(crate) async fn choose(
                 }
             });
         }
+    }
+}
+
+fn report(change: Change, hub: SocketAddr) {
+    let shown = |bps: f64| Rate::from_bps((bps / 1e4).round() as u64 * 10_000);
+    match change {
+        Change::Slow { quic, known } => tracing::warn!(
+            %hub, "UDP carries {} of {}: new connections try TCP", shown(quic), shown(known)
+        ),
+        Change::Faster { tcp, quic } => tracing::warn!(
+            %hub, "TCP carries {}, UDP {}: TCP takes new connections (UDP is policed?)", shown(tcp), shown(quic)
+        ),
+        Change::NotFaster => tracing::info!(%hub, "TCP is not faster: UDP takes new connections"),
+        Change::Again => tracing::info!(%hub, "new connections try UDP again"),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The configuration file: what there is to set, with defaults and meaning. [`crate::load`] reads and checks it.
 
 pub use crate::destinations::Destinations;
+pub use crate::hub_name::HubName;
 use crate::prefix::{Ports, Prefix};
 use longhaul_units::{Duration, Rate, Size};
 use serde::{Deserialize, Serialize};
@@ -290,18 +291,37 @@ impl std::fmt::Display for Carrier {
     }
 }
 
+/// A kind of link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Profile {
+    /// Packets cost nothing.
+    #[default]
+    Usual,
+    /// Each byte is paid for: an idle tunnel costs no more than 0.5 MB a day, both directions with all headers. At a terminal; the hub
+    /// leaves it to the terminal to keep the tunnel alive.
+    PaidByTheByte,
+}
+
 /// The tunnel between two nodes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hop {
     /// UDP address of this node: of a hub, where terminals reach it.
     pub listen: Option<SocketAddr>,
-    /// UDP address of the hub; at a terminal.
-    pub hub: Option<SocketAddr>,
+    /// The hub as terminals reach it, a name or an address with its port; at a terminal. It stands for a list of one.
+    pub hub: Option<HubName>,
+    /// Several hubs, in the order in which they are preferred; at a terminal, in the place of `hub`. Names are looked up again
+    /// whenever a tunnel is opened.
+    #[serde(default)]
+    pub hubs: Vec<HubName>,
     /// File with this node's secret key (`longhaul-pep keygen`).
     pub key: PathBuf,
-    /// The hub's public key; at a terminal.
-    pub hub_key: Option<Key>,
+    /// The hub's public key, or a list: of each hub one, and two while a hub's key changes; at a terminal.
+    pub hub_key: Option<Keys>,
+    /// Where names that clients of the proxies give are looked up: at this terminal, or at the hub, whose file has `names = "hub"` too.
+    #[serde(default)]
+    pub names: Names,
     /// Rate at which this node begins to send.
     pub send_rate: Option<Rate>,
     /// Rate that is requested from the other node for the beginning.
@@ -332,9 +352,15 @@ pub struct Hop {
     /// A terminal's new connections pass untouched once the tunnel has given no answer for so long, and are accelerated again once it has
     /// answered for as long; from two round trips (`initial_rtt`) to `idle_timeout`, by default 5 s as far as these allow it.
     pub pass_after: Option<Duration>,
-    /// The least pause after which a packet keeps the tunnel alive.
-    #[serde(default = "keep_alive")]
-    pub keep_alive: Duration,
+    /// A hub that stands earlier in the list takes new connections again once it has answered for so long, `pass_after` to 24 h, by
+    /// default 60 s or `pass_after` if that is longer; or `"never"`: then the one in use stays until it gives no answer.
+    pub fail_back: Option<FailBack>,
+    /// Defaults for a kind of link.
+    #[serde(default)]
+    pub profile: Profile,
+    /// The pause after which a packet keeps a tunnel alive that carries nothing, by default 2 s, or 30 s with `profile =
+    /// "paid_by_the_byte"`.
+    pub keep_alive: Option<Duration>,
     /// Bytes of one connection and direction under way in the tunnel or unread. By default five bandwidth-delay products of the
     /// larger of the two rates above, 16 MiB at least; the other node's value counts too, the smaller one holds.
     pub credit: Option<Size>,
@@ -359,9 +385,6 @@ fn satellite_rtt() -> Duration {
 fn patience() -> Duration {
     Duration::from_secs(180)
 }
-fn keep_alive() -> Duration {
-    Duration::from_secs(2)
-}
 fn a_fleet() -> u32 {
     1000
 }
@@ -370,6 +393,20 @@ fn a_day() -> Duration {
 }
 
 impl Hop {
+    /// All hubs, the preferred one first.
+    pub fn hubs(&self) -> Vec<HubName> {
+        self.hub.iter().chain(&self.hubs).cloned().collect()
+    }
+
+    /// See [`Hop::keep_alive`].
+    pub fn keep_alive(&self) -> Duration {
+        self.keep_alive.unwrap_or(match self.profile {
+            Profile::Usual => Duration::from_secs(2),
+            // Rarer packets do not keep the state of most middleboxes (RFC 9000, section 10.1.2).
+            Profile::PaidByTheByte => Duration::from_secs(30),
+        })
+    }
+
     /// See [`Hop::credit`].
     pub fn credit(&self) -> u64 {
         let fastest = self.send_rate.max(self.receive_rate).map_or(0, Rate::as_bps);
@@ -381,6 +418,11 @@ impl Hop {
     pub fn pass_after(&self) -> Duration {
         let usual = self.least_pass_after().max(Duration::from_secs(5)).min(self.idle_timeout);
         self.pass_after.unwrap_or(usual)
+    }
+
+    /// See [`Hop::fail_back`].
+    pub fn fail_back(&self) -> FailBack {
+        self.fail_back.unwrap_or(FailBack::After(self.pass_after().max(Duration::from_secs(60))))
     }
 
     /// Less would take a usual round trip for silence.
@@ -400,8 +442,8 @@ impl Hop {
 pub struct Terminal {
     /// Its name in logs and metrics.
     pub name: String,
-    /// Its public key.
-    pub key: Key,
+    /// Its public key, or a list of two while it changes.
+    pub key: Keys,
     /// Networks of clients whose addresses are used towards servers. With none, connections come from the hub's own address.
     #[serde(default)]
     pub sources: Vec<Prefix>,
@@ -431,6 +473,100 @@ impl std::fmt::Display for Key {
 }
 
 crate::prefix::from_text!(Key);
+
+/// One key, or a list of keys.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Keys(pub Vec<Key>);
+
+impl Keys {
+    /// True if this key is one of them.
+    pub fn contains(&self, key: &Key) -> bool {
+        self.0.contains(key)
+    }
+}
+
+impl<'de> Deserialize<'de> for Keys {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Keys, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Keys;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                f.write_str("a key, or a list of keys")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Keys, E> {
+                text.parse().map(|key| Keys(vec![key])).map_err(E::custom)
+            }
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut list: A) -> Result<Keys, A::Error> {
+                let mut keys = vec![];
+                while let Some(key) = list.next_element()? {
+                    keys.push(key);
+                }
+                if keys.is_empty() {
+                    return Err(serde::de::Error::custom(
+                        "an empty list of keys lets nobody in; write at least one",
+                    ));
+                }
+                Ok(Keys(keys))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl Serialize for Keys {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.as_slice() {
+            [one] => one.serialize(serializer),
+            all => all.serialize(serializer),
+        }
+    }
+}
+
+/// Where names of servers are looked up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Names {
+    /// At the node to which the clients connect.
+    #[default]
+    Terminal,
+    /// At the hub.
+    Hub,
+}
+
+/// When a hub that stands earlier in the list is taken again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FailBack {
+    /// Not while the one in use answers.
+    Never,
+    /// Once it has answered for so long.
+    After(Duration),
+}
+
+impl std::str::FromStr for FailBack {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<FailBack, String> {
+        if text == "never" {
+            return Ok(FailBack::Never);
+        }
+        let time = text
+            .parse()
+            .map_err(|_| format!("\"{text}\" is neither a time, as in \"60 s\", nor \"never\""))?;
+        Ok(FailBack::After(time))
+    }
+}
+
+impl std::fmt::Display for FailBack {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            FailBack::Never => f.write_str("never"),
+            FailBack::After(time) => time.fmt(f),
+        }
+    }
+}
+
+crate::prefix::from_text!(FailBack);
 
 /// Form of the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]

@@ -3,12 +3,13 @@
 use crate::claim::{self, Claim};
 use crate::config::{Carrier, Config, Hop, Intercept, Limits, Mode};
 use crate::confirm::Confirm;
+use crate::faster::Known;
 use crate::helper::Interception;
+use crate::hubs::{self, Hubs};
 use crate::lanes::{self, Common};
 use crate::leg::prepare;
 use crate::listen::listen;
 use crate::node::Node;
-use crate::silence::Silence;
 use crate::state::{self, State};
 use crate::table::Entrance;
 use crate::tunnel::Tunnel;
@@ -39,8 +40,6 @@ const EACH_MINUTE: u64 = 60;
 const MANY: usize = 100;
 /// Niceness by which the tunnel's thread is ahead of the others: it keeps the pace, and wakes up for each millisecond of packets.
 const AHEAD: i32 = 10;
-/// How often it is looked at whether the tunnel answers.
-const LOOK: Duration = Duration::from_millis(500);
 /// How often measured rates are written to the state directory.
 const KEEP: Duration = Duration::from_secs(60);
 /// A full node takes connections in again below this part of its bound.
@@ -56,9 +55,9 @@ pub fn run(path: &Path) -> Result<(), Error> {
     check_legs(&config)?;
     let failed = |why| Error::system("start threads", why);
     // What needs more rights than the node has afterwards.
-    let claim = intercepted(&config).map(|(intercept, ..)| claim::claim(&intercept)).transpose()?;
-    let helper = intercepted(&config).map(|_| Interception::start()).transpose()?;
-    let (udp, lanes) = (start::socket(&config)?, start::lane_socket(&config)?);
+    let claim = intercepted(&config, &[]).map(|(intercept, ..)| claim::claim(&intercept)).transpose()?;
+    let helper = intercepted(&config, &[]).map(|_| Interception::start()).transpose()?;
+    let (udp, lanes) = (start::sockets(&config)?, start::lane_socket(&config)?);
     let confirming = config.intercept.as_ref().filter(|_| config.mode != Mode::Hub);
     let confirm = confirming.map(Confirm::open).transpose()?.flatten();
     let control = control::Socket::bind(&config.control)?;
@@ -83,7 +82,8 @@ struct Privileged {
     /// Held until the rules are removed.
     claim: Option<Claim>,
     helper: Option<Interception>,
-    udp: Option<Socket>,
+    /// Of each tunnel.
+    udp: Vec<Vec<Socket>>,
     /// Where a hub takes TCP connections of terminals.
     lanes: Option<Socket>,
     confirm: Option<Confirm>,
@@ -114,28 +114,34 @@ async fn serve(
         .hop
         .as_ref()
         .map_or_else(State::default, |hop| State::load(state::directory(hop), hop.remember));
-    let tunnel = {
-        // Its sockets are waited for there.
+    let tunnels = {
+        // Their sockets are waited for there.
         let _inside = hop.enter();
-        start::tunnel(&config, udp, &state)?.map(|tunnel| (tunnel, mpsc::unbounded_channel()))
+        start::tunnels(&config, udp, &state)?
     };
     let node = Arc::new(Node::new(config, confirm));
-    if let Some(((tunnel, common), (sender, receiver))) = tunnel {
+    if let Some((tunnels, common)) = tunnels {
         let changed = Arc::new(Notify::new());
-        carriers(&node, &tunnel, common, lanes, &changed)?;
-        let _ = node.tunnel.set(tunnel.clone());
+        carriers(&node, &tunnels, &common, lanes, &changed)?;
+        let names = node.config(|config| config.hop.as_ref().map(Hop::hubs)).unwrap_or_default();
+        let _ = node.hubs.set(Hubs::new(tunnels.clone(), names));
+        let (sender, receiver) = mpsc::unbounded_channel();
         tokio::spawn(hub::serve(node.clone(), receiver));
-        tokio::spawn(follow(node.clone(), changed.clone()));
-        let drive = move || match hop.block_on(tunnel.drive(sender, changed)) {
-            Ok(()) => {}
-            Err(why) => tracing::error!("{why}"),
-        };
+        tokio::spawn(hubs::follow(node.clone(), changed.clone()));
+        for tunnel in tunnels {
+            let driving = tunnel.drive(sender.clone(), changed.clone());
+            hop.spawn(async {
+                if let Err(why) = driving.await {
+                    tracing::error!("{why}");
+                }
+            });
+        }
         std::thread::Builder::new()
             .name("tunnel".into())
-            .spawn(drive)
+            .spawn(move || hop.block_on(std::future::pending::<()>()))
             .map_err(|why| Error::system("start a thread", why))?;
     }
-    if let (Some((intercept, limits, hubs)), Some(helper)) = (node.config(intercepted), helper) {
+    if let (Some((intercept, limits, hubs)), Some(helper)) = (node.intercepted(), helper) {
         // Held, so that the gate does not change between what is installed and who may change it.
         let shut = node.shut.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         helper.install(shut.gate(), (&intercept, &limits, &hubs))?;
@@ -180,10 +186,10 @@ async fn serve(
     while node.shared.table.len() > 0 && begin.elapsed() < Duration::from_secs(2) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    if let Some(tunnel) = node.tunnel.get() {
-        if let Err(why) = state.save(&tunnel.remembered()) {
-            tracing::warn!("the rates are not kept: {why}");
-        }
+    if let Err(why) = state.save(&remembered(&node)) {
+        tracing::warn!("the rates are not kept: {why}");
+    }
+    for tunnel in node.tunnels() {
         tunnel.close().await;
     }
     drop(node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take());
@@ -193,21 +199,27 @@ async fn serve(
 /// Starts what belongs to the choice between the carriers.
 fn carriers(
     node: &Node,
-    tunnel: &Arc<Tunnel>,
-    common: Common,
+    tunnels: &[Arc<Tunnel>],
+    common: &Common,
     lanes: Option<Socket>,
     changed: &Arc<Notify>,
 ) -> Result<(), Error> {
-    let (carrier, hub) =
-        node.config(|config| config.hop.as_ref().map_or((Carrier::Quic, None), |hop| (hop.carrier, hop.hub)));
-    if let Some(socket) = lanes {
+    let (mode, carrier, known) = node.config(|config| {
+        let hop = config.hop.as_ref();
+        let known = hop.map(|hop| Known { down: hop.receive_rate, up: hop.most_rate.or(hop.send_rate) });
+        (config.mode, hop.map_or(Carrier::Quic, |hop| hop.carrier), known.unwrap_or_default())
+    });
+    if let (Some(socket), [tunnel, ..]) = (lanes, tunnels) {
         let listener =
             TcpListener::from_std(socket.into()).map_err(|why| Error::system("listen for terminals", why))?;
         tokio::spawn(lanes::accept(tunnel.clone(), common.clone(), listener));
     }
-    if carrier != Carrier::Quic {
-        if let Some(hub) = hub {
-            tokio::spawn(choice::choose(tunnel.clone(), common, carrier, hub, changed.clone()));
+    if carrier == Carrier::Quic {
+        return Ok(());
+    }
+    for tunnel in tunnels {
+        if mode == Mode::Terminal {
+            tokio::spawn(choice::choose(tunnel.clone(), common.clone(), carrier, known, changed.clone()));
         }
         tokio::spawn(choice::give_up_blocked(tunnel.clone()));
     }
@@ -216,44 +228,29 @@ fn carriers(
 
 /// What is to be installed, and the hubs that servers must be behind. A hub takes nothing in, but finds what servers send to its clients'
 /// addresses.
-pub(crate) fn intercepted(config: &Config) -> Option<(Intercept, Limits, Vec<IpAddr>)> {
+pub(crate) fn intercepted(config: &Config, hubs: &[IpAddr]) -> Option<(Intercept, Limits, Vec<IpAddr>)> {
     let binds = config.terminal.iter().any(|terminal| !terminal.sources.is_empty());
     let intercept = match config.mode {
         Mode::Hub => binds.then(|| config.intercept.clone().unwrap_or_default()),
         _ => config.intercept.clone(),
     };
-    let hub = config.hop.as_ref().and_then(|hop| hop.hub).filter(|_| config.mode == Mode::Terminal);
     let intercept = intercept?;
-    let hubs = hub.filter(|_| !intercept.local).map(|hub| hub.ip()).into_iter().collect();
-    Some((intercept, config.limits, hubs))
+    let behind = config.mode == Mode::Terminal && !intercept.local;
+    Some((intercept, config.limits, if behind { hubs.to_vec() } else { vec![] }))
+}
+
+/// Addresses of a terminal's hubs that are known without a look-up.
+pub(crate) fn literal_hubs(config: &Config) -> Vec<IpAddr> {
+    let hubs = config.hop.iter().flat_map(Hop::hubs);
+    hubs.filter_map(|hub| Some(hub.literal()?.ip())).collect()
 }
 
 /// Every command that [`run`] would give to nftables and `ip`; `None` if it would give none.
 pub fn planned(config: &Config) -> Option<String> {
-    let (intercept, limits, hubs) = intercepted(config)?;
+    let addresses = config.hop.iter().flat_map(Hop::hubs).filter_map(|hub| hub.look_up().ok()).flatten();
+    let hubs: Vec<IpAddr> = addresses.map(|hub| hub.ip()).collect();
+    let (intercept, limits, hubs) = intercepted(config, &hubs)?;
     Some(plan::printed(&intercept, &limits, &system::around(&hubs, intercept.own_mark)))
-}
-
-/// Lets new connections pass while the tunnel is down, or gives no answer.
-async fn follow(node: Arc<Node>, changed: Arc<Notify>) {
-    let (mut silence, mut last) = (Silence::default(), None);
-    loop {
-        let _ = tokio::time::timeout(LOOK, changed.notified()).await;
-        let Some(tunnel) = node.tunnel.get() else { return };
-        let Some(after) = node.config(|config| config.hop.as_ref().map(Hop::pass_after)) else { return };
-        let hold = Duration::from_nanos(after.as_nanos());
-        // A tunnel that is up again is a new one.
-        let up = tunnel.peer().is_some();
-        let silent = silence.look(Instant::now(), up && tunnel.is_silent(after), hold);
-        if last.replace((up, silent)) == Some((up, silent)) {
-            continue;
-        }
-        let changing = node.clone();
-        let change = move || changing.set_shut(|shut| (shut.no_tunnel, shut.silent) = (!up, silent));
-        if let Ok(Err(why)) = tokio::task::spawn_blocking(change).await {
-            tracing::warn!("{why}");
-        }
-    }
 }
 
 fn transparent(intercept: &Intercept) -> Result<Vec<TcpListener>, Error> {
@@ -325,11 +322,13 @@ fn reload(node: &Arc<Node>, path: &Path) -> Result<(), Error> {
     }
     node.shared.table.set_limits(next.limits);
     node.shared.set_timeouts(next.timeouts);
-    if let (Some(tunnel), Some(hop)) = (node.tunnel.get(), &next.hop) {
-        tunnel.set_rates(hop.send_rate, hop.most_rate);
-        tunnel.trust(start::keys(&next));
+    if let Some(hop) = &next.hop {
+        for tunnel in node.tunnels() {
+            tunnel.set_rates(hop.send_rate, hop.most_rate);
+            tunnel.trust(start::keys(&next));
+        }
     }
-    let Some((intercept, limits, hubs)) = intercepted(&next) else { return Ok(()) };
+    let Some((intercept, limits, hubs)) = node.intercepted() else { return Ok(()) };
     let gate = node.shut.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).gate();
     let interception = node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if let Some(interception) = interception.as_ref() {
@@ -350,6 +349,7 @@ async fn watch(node: Arc<Node>) {
     let mut ledger_was_wrong = false;
     let (mut most, mut seconds) = (0, 0);
     let mut turned_away = 0;
+    let mut small = std::collections::HashSet::new();
     let watchdog = sd_notify::watchdog_enabled().is_some();
     loop {
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -363,14 +363,23 @@ async fn watch(node: Arc<Node>) {
             most = alive;
         }
         if seconds % EACH_MINUTE == 1 {
-            let now = node.tunnel.get().map(|tunnel| tunnel.turned_away()).unwrap_or_default();
+            let now = node.tunnel().map(|tunnel| tunnel.turned_away()).unwrap_or_default();
             if let (Some(last), true) = (now.last, now.count > turned_away) {
                 let new = now.count - turned_away;
                 tracing::warn!(%last, "{new} openings of tunnels were turned away: hop.terminals are served already");
             }
             turned_away = now.count;
-            if let Some((count, last)) = node.tunnel.get().and_then(|tunnel| tunnel.strangers()) {
+            if let Some((count, last)) = node.tunnel().and_then(|tunnel| tunnel.strangers()) {
                 tracing::warn!("{count} more attempts to open a tunnel failed, the last of them: {last}");
+            }
+        }
+        for (peer, address, mtu) in shrunk(&node) {
+            if small.insert(peer) {
+                tracing::warn!(
+                    %address,
+                    "full packets of the tunnel do not arrive: it sends {mtu} bytes of UDP payload instead of hop.mtu (`longhaul-pep \
+                     doctor` at the terminal finds how much passes)"
+                );
             }
         }
         let starved = node.starved.swap(false, Ordering::Relaxed);
@@ -410,13 +419,27 @@ async fn watch(node: Arc<Node>) {
     }
 }
 
+/// Tunnels whose packets had to become smaller, for larger ones do not arrive and nothing reports it (a black hole, RFC 8899).
+fn shrunk(node: &Node) -> Vec<((usize, longhaul_hop::PeerId), SocketAddr, u16)> {
+    let full = node.config(|config| config.hop.as_ref().map_or(0, |hop| hop.mtu));
+    let of = |(at, tunnel): (usize, &Arc<Tunnel>)| {
+        let small = tunnel.packet_sizes().into_iter().filter(move |(_, size)| *size < full);
+        small.map(move |(peer, size)| ((at, peer.id), peer.address, size)).collect::<Vec<_>>()
+    };
+    node.tunnels().enumerate().flat_map(of).collect()
+}
+
+/// What was measured on the way to all other nodes.
+fn remembered(node: &Node) -> Vec<([u8; 32], longhaul_hop::Remembered)> {
+    node.tunnels().flat_map(|tunnel| tunnel.remembered()).collect()
+}
+
 /// Keeps what was measured, for the case that this process is killed.
 async fn remember(node: Arc<Node>, mut state: State) {
     let mut failed = false;
     loop {
         tokio::time::sleep(KEEP).await;
-        let Some(tunnel) = node.tunnel.get() else { return };
-        match state.save(&tunnel.remembered()) {
+        match state.save(&remembered(&node)) {
             Err(why) if !std::mem::replace(&mut failed, true) => {
                 tracing::warn!("the rates are not kept: {why}");
             }

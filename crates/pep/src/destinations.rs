@@ -76,12 +76,17 @@ fn meant(address: IpAddr) -> impl Iterator<Item = IpAddr> {
 impl Destinations {
     /// True if the lists permit a connection to this address and port.
     pub fn permit(&self, to: SocketAddr) -> bool {
-        let port = self.ports.is_empty() || self.ports.iter().any(|ports| ports.contains(to.port()));
-        port && !meant(to.ip()).any(|address| inside(&self.deny, address))
+        self.permit_port(to.port())
+            && !meant(to.ip()).any(|address| inside(&self.deny, address))
             && (self.allow.is_empty() || inside(&self.allow, to.ip()))
             && self.private.as_deref().is_none_or(|listed| {
                 meant(to.ip()).all(|address| !among(&PRIVATE, address) || inside(listed, address))
             })
+    }
+
+    /// True if the lists permit connections to this port.
+    pub fn permit_port(&self, port: u16) -> bool {
+        self.ports.is_empty() || self.ports.iter().any(|ports| ports.contains(port))
     }
 
     /// True if an address is listed on its own, not as a part of a network.

@@ -111,7 +111,8 @@ fn repairs(status: &serde_json::Value) -> Finding {
 fn behind_hub(config: &Config) -> Option<Finding> {
     let intercept =
         config.intercept.as_ref().filter(|intercept| config.mode == Mode::Terminal && !intercept.local)?;
-    let hub = config.hop.as_ref()?.hub?.ip();
+    // Who takes no new connections changes nothing at present.
+    let hub = config.hop.as_ref()?.hubs().first()?.look_up().ok()?.first()?.ip();
     let around = system::around(&[hub], intercept.own_mark);
     let towards = around.towards_hubs.first()?;
     let route = system::ip(&format!("route get {}", diagnosis::EXAMPLES[usize::from(hub.is_ipv6())]))
@@ -270,8 +271,22 @@ fn buffers(name: &'static str, leg: &LegConfig) -> Vec<Finding> {
     vec![finding("buffers", problem, "they hold two round trips of a geostationary path")]
 }
 
+/// New connections go by another hub than the preferred one.
+fn other_hub(config: &Config, status: &serde_json::Value) -> Option<(Verdict, String)> {
+    let preferred = config.hop.as_ref().and_then(|hop| hop.hubs().first().map(ToString::to_string))?;
+    let in_use = status["tunnel"]["hub"].as_str()?;
+    (in_use != preferred).then(|| {
+        let text = format!(
+            "new connections go by the hub {in_use}: {preferred}, which is preferred, gave no answer"
+        );
+        (Verdict::Poor, text)
+    })
+}
+
 /// What the running daemon reports.
 fn daemon(config: &Config, status: Result<serde_json::Value, Error>) -> Finding {
+    let hub_in_use =
+        status.as_ref().ok().and_then(|status| Some(status["tunnel"]["hub"].as_str()?.to_string()));
     let problem = match status {
         Err(why) => Some((Verdict::Poor, why.to_string())),
         Ok(status) if status["no_tunnel"] == true => Some((
@@ -296,9 +311,13 @@ fn daemon(config: &Config, status: Result<serde_json::Value, Error>) -> Finding 
             Verdict::Poor,
             "new connections pass untouched (bypass, full or draining: see `status`)".to_string(),
         )),
-        Ok(_) => None,
+        Ok(status) => other_hub(config, &status),
     };
-    finding("daemon", problem, "it runs and takes connections")
+    let good = match hub_in_use {
+        Some(hub) => format!("it runs and takes connections, by the hub {hub}"),
+        None => "it runs and takes connections".to_string(),
+    };
+    finding("daemon", problem, &good)
 }
 
 #[cfg(test)]

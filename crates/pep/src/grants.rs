@@ -42,6 +42,6 @@ pub(crate) fn free(node: &Node) -> usize {
     let (limits, alive) = (node.shared.table.limits(), node.shared.table.len());
     let own = *node.own_descriptors.get_or_init(|| descriptors::open().saturating_sub(2 * alive as u64));
     let descriptors = descriptors::free(own + 2 * alive as u64) / 2;
-    let flows = node.tunnel.get().and_then(|tunnel| tunnel.room()).unwrap_or(usize::MAX);
+    let flows = node.tunnel().and_then(|tunnel| tunnel.room()).unwrap_or(usize::MAX);
     limits.flows.saturating_sub(alive).min(usize::try_from(descriptors).unwrap_or(usize::MAX)).min(flows)
 }

@@ -1,5 +1,5 @@
 //! A second process for the commands to nftables and `ip`, so that the daemon, which meets the network, can give up the
-//! right to change it and to start programs. It is started first, keeps CAP_NET_ADMIN alone, and takes nine kinds of tasks,
+//! right to change it and to start programs. It is started first, keeps CAP_NET_ADMIN alone, and takes ten kinds of tasks,
 //! from which it makes the commands itself: a line of JSON each, and a line for the answer.
 
 use crate::Error;
@@ -26,6 +26,7 @@ pub const COMMAND: &str = "helper";
 enum Task {
     Install { gate: Gate, intercept: Intercept, limits: Limits, hubs: Vec<IpAddr> },
     Replace { gate: Gate, intercept: Intercept, limits: Limits, hubs: Vec<IpAddr> },
+    Hubs { hubs: Vec<IpAddr> },
     Gate { gate: Gate },
     Room { openings: usize },
     LeaveAlone { client: IpAddr, seconds: u64 },
@@ -101,6 +102,11 @@ impl Interception {
             limits: *limits,
             hubs: hubs.to_vec(),
         })
+    }
+
+    /// Servers that are not behind these hubs are left alone from now on.
+    pub fn set_hubs(&self, hubs: &[IpAddr]) -> Result<(), Error> {
+        self.order(&Task::Hubs { hubs: hubs.to_vec() })
     }
 
     /// Lets new connections come in, or pass untouched.
@@ -222,7 +228,7 @@ pub fn commands(line: &str) -> Option<String> {
         }
         Task::LeaveAlone { client, seconds } => plan::leave_alone(&Intercept::default(), client, seconds),
         Task::Room { openings } => plan::room(&Intercept::default(), openings),
-        Task::Gate { .. } | Task::Repair | Task::Look | Task::Causes | Task::Remove => {
+        Task::Hubs { .. } | Task::Gate { .. } | Task::Repair | Task::Look | Task::Causes | Task::Remove => {
             plan::remove(&Intercept::default())
         }
     })
@@ -276,6 +282,7 @@ fn act(rules: &mut Option<Rules>, task: Task) -> Result<Answer, Error> {
         Task::Replace { gate, intercept, limits, hubs } => {
             rules.as_mut().ok_or_else(missing)?.replace(gate, &intercept, &limits, hubs)?;
         }
+        Task::Hubs { hubs } => rules.as_mut().ok_or_else(missing)?.set_hubs(hubs),
         Task::Gate { gate } => rules.as_mut().ok_or_else(missing)?.set_gate(gate)?,
         Task::Room { openings } => rules.as_ref().ok_or_else(missing)?.set_room(openings)?,
         Task::LeaveAlone { client, seconds } => {

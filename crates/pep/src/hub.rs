@@ -3,13 +3,15 @@
 use crate::bench;
 use crate::config::{Config, Key, Terminal};
 use crate::destinations::is_guarded;
+use crate::eyeballs;
 use crate::flow::End;
+use crate::names;
 use crate::node::Node;
 use crate::outward::Outward;
 use crate::relay::Relay;
 use crate::table::{Ends, Entrance};
 use crate::tunnel::Incoming;
-use longhaul_hop::{Open, ResetCode};
+use longhaul_hop::ResetCode;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -31,7 +33,7 @@ pub(crate) fn judge(
     server: SocketAddr,
 ) -> Verdict {
     let terminal: Option<&Terminal> =
-        config.terminal.iter().find(|terminal| key.is_some_and(|key| terminal.key == Key(key)));
+        config.terminal.iter().find(|terminal| key.is_some_and(|key| terminal.key.contains(&Key(key))));
     let Some(terminal) = terminal else { return Verdict::Denied };
     if server.port() == 0 || !config.destinations.permit(server) || !terminal.destinations.permit(server) {
         return Verdict::Denied;
@@ -55,16 +57,24 @@ pub(crate) async fn serve(node: Arc<Node>, mut incoming: mpsc::UnboundedReceiver
 }
 
 async fn carry(node: Arc<Node>, incoming: Incoming) {
-    let Incoming { leg, open, key, peer } = incoming;
-    if bench::is_for(&open) {
-        return bench::serve(&node, leg, &open, Some(peer)).await;
-    }
+    let Incoming { mut leg, open, key, peer } = incoming;
     // A mapped address (`::ffff:127.0.0.1`) is the IPv4 address for the kernel, so it is for every list too.
     let canonical = |end: SocketAddr| SocketAddr::new(end.ip().to_canonical(), end.port());
-    let open = Open { source: canonical(open.source), destination: canonical(open.destination), ..open };
-    let ends = Ends { entrance: Entrance::Tunnel, client: open.source, server: open.destination };
+    let (name, servers) = if names::is_for(&open) {
+        match names::asked(&node, &mut leg).await {
+            Ok((name, servers)) => (Some(name), servers),
+            Err(code) => return leg.refuse(code),
+        }
+    } else if bench::is_for(&open) {
+        return bench::serve(&node, leg, &open, Some(peer)).await;
+    } else {
+        (None, vec![canonical(open.destination)])
+    };
+    let client = canonical(open.source);
+    let server = servers.first().copied().unwrap_or(open.destination);
+    let ends = Ends { entrance: Entrance::Tunnel, client, server };
     let Ok(entry) = node.shared.table.enter(ends) else { return leg.refuse(ResetCode::NoResources) };
-    let (verdict, outward) = node.config(|config| {
+    let (ways, outward) = node.config(|config| {
         let mark = config.intercept.clone().unwrap_or_default().own_mark;
         let outward = Outward {
             leg: config.server_leg.clone(),
@@ -72,17 +82,31 @@ async fn carry(node: Arc<Node>, incoming: Incoming) {
             mark,
             dscp: if config.dscp { open.dscp } else { 0 },
         };
-        (judge(config, key, open.source, open.destination), outward)
+        let way = |server: &SocketAddr| match judge(config, key, client, *server) {
+            Verdict::Go(source) => Some((*server, source)),
+            Verdict::Denied => None,
+        };
+        (servers.iter().filter_map(way).collect::<Vec<_>>(), outward)
     });
-    let source = match verdict {
-        Verdict::Go(source) => source,
-        Verdict::Denied => {
-            leg.refuse(ResetCode::Denied);
-            return node.ended(&entry, End::Forbidden);
-        }
+    let Some(source) = ways.first().map(|(_, source)| *source) else {
+        leg.refuse(ResetCode::Denied);
+        return node.ended(&entry, End::Forbidden);
     };
-    let end = match outward.open(source, open.destination, &node.shared.neighbours).await {
-        Ok(server) => {
+    let addresses = ways.into_iter().map(|(server, _)| server).collect();
+    let attempt = |server: SocketAddr| {
+        let (outward, node) = (outward.clone(), node.clone());
+        async move { outward.open(source, server, &node.shared.neighbours).await }
+    };
+    let opened = tokio::select! {
+        opened = eyeballs::first(addresses, eyeballs::DELAY, attempt) => opened,
+        // The terminal has another address of the same server, or its client is gone.
+        () = leg.given_up() => return node.ended(&entry, End::ClientReset),
+    };
+    let end = match opened {
+        Ok((reached, server)) => {
+            if let Some(name) = name {
+                let _ = entry.reached.set(format!("{name} ({})", reached.ip()));
+            }
             node.shared.table.connected(entry.since.elapsed());
             leg.accept();
             server.local().map(|own| entry.outward.set(own));
@@ -90,7 +114,7 @@ async fn carry(node: Arc<Node>, incoming: Incoming) {
             relay.run(node.stop.subscribe()).await
         }
         Err((end, why)) => {
-            tracing::debug!(flow = entry.id, server = %open.destination, "not opened: {why}");
+            tracing::debug!(flow = entry.id, %server, "not opened: {why}");
             leg.refuse(match (end, why.kind()) {
                 (End::Refused, _) => ResetCode::ConnectionRefused,
                 (_, std::io::ErrorKind::TimedOut) => ResetCode::TimedOut,
@@ -134,6 +158,23 @@ mod tests {
             judge(&config, None, source.parse().unwrap(), "203.0.113.1:443".parse().unwrap()),
             Verdict::Denied
         );
+    }
+
+    /// While a terminal's key changes, the old one and the new one are its own.
+    #[test]
+    fn a_terminal_with_two_keys_is_the_same_with_either() {
+        let (old, new) = ("ab".repeat(32), "cd".repeat(32));
+        let text = format!(
+            "mode = \"hub\"\n[hop]\nlisten = \"0.0.0.0:7714\"\nkey = \"k\"\n\
+             [[terminal]]\nname = \"ship\"\nkey = [\"{old}\", \"{new}\"]\n"
+        );
+        let config = crate::load::parse(&text, "hub.toml").unwrap();
+        let server = "203.0.113.1:443".parse().unwrap();
+        let judged = |key: u8| judge(&config, Some([key; 32]), "0.0.0.0:0".parse().unwrap(), server);
+        assert_eq!((judged(0xab), judged(0xcd)), (Verdict::Go(None), Verdict::Go(None)));
+        assert_eq!(judged(0xee), Verdict::Denied);
+        let both = crate::start::keys(&config);
+        assert_eq!(both.iter().map(|key| key.0[0]).collect::<Vec<_>>(), [0xab, 0xcd]);
     }
 
     #[test]

@@ -85,7 +85,7 @@ impl Common {
             client: Arc::new(client),
             server: Arc::new(server),
             rate: LaneRate::new(hop.send_rate),
-            keep_alive: hop.keep_alive,
+            keep_alive: hop.keep_alive(),
             idle_timeout: hop.idle_timeout,
             mark,
         })

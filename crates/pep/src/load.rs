@@ -1,7 +1,7 @@
 //! Reads a configuration file strictly: an unknown key is an error with its line and the nearest name.
 
 use crate::Error;
-use crate::config::{Config, Intercept, Key, Mode};
+use crate::config::{Config, FailBack, Hop, Intercept, Key, Mode, Names, Profile};
 use crate::error::nearest;
 use crate::pool::{LARGE, SMALL};
 use longhaul_hop::ConfigError;
@@ -11,6 +11,11 @@ use std::path::Path;
 
 /// Longest name of an interface (IFNAMSIZ without the closing zero).
 const LONGEST_INTERFACE: usize = 15;
+
+/// Hubs of a terminal: each has sockets and buffers of its own.
+const MOST_HUBS: usize = 8;
+/// The longest `fail_back`.
+const MOST_FAIL_BACK: Duration = Duration::from_secs(86_400);
 
 /// What `longhaul pep-config` writes in the place of a key that is not known yet.
 const UNFILLED: Key = Key([0; 32]);
@@ -39,10 +44,11 @@ pub fn parse(text: &str, name: &str) -> Result<Config, Error> {
 
 /// A key that is still to be filled in: a tunnel with it never comes up.
 pub fn unfilled(config: &Config) -> Option<String> {
-    if config.hop.as_ref().and_then(|hop| hop.hub_key) == Some(UNFILLED) {
+    let hub_keys = config.hop.as_ref().and_then(|hop| hop.hub_key.as_ref());
+    if hub_keys.is_some_and(|keys| keys.contains(&UNFILLED)) {
         return Some("hop.hub_key is zeros: fill in what `longhaul-pep keygen` prints at the hub".into());
     }
-    let terminal = config.terminal.iter().find(|terminal| terminal.key == UNFILLED)?;
+    let terminal = config.terminal.iter().find(|terminal| terminal.key.contains(&UNFILLED))?;
     let name = &terminal.name;
     Some(format!("the key of terminal \"{name}\" is zeros: fill in what `longhaul-pep keygen` prints there"))
 }
@@ -145,8 +151,10 @@ fn two_nodes(config: &Config) -> Complaint {
             ));
         }
         (_, None) => return Some(("mode", "two nodes need [hop], the tunnel between them".into())),
-        (Mode::Terminal, Some(hop)) if hop.hub.is_none() || hop.hub_key.is_none() => {
-            return Some(("hop", "a terminal needs `hub` (its UDP address) and `hub_key`".into()));
+        (Mode::Terminal, Some(hop)) => {
+            if let Some(complaint) = hubs(hop) {
+                return Some(complaint);
+            }
         }
         (Mode::Hub, Some(hop)) if hop.listen.is_none() => {
             return Some(("hop", "a hub needs `listen`, as in listen = \"0.0.0.0:7714\"".into()));
@@ -165,7 +173,8 @@ fn two_nodes(config: &Config) -> Complaint {
         _ => {}
     }
     let twice = |this: &crate::config::Terminal| {
-        config.terminal.iter().filter(|other| other.key == this.key).count() > 1
+        let shares = |other: &&crate::config::Terminal| other.key.0.iter().any(|key| this.key.contains(key));
+        config.terminal.iter().filter(shares).count() > 1
     };
     if let Some(terminal) = config.terminal.iter().find(|terminal| twice(terminal)) {
         return Some(("terminal.key", format!("two terminals have the key of \"{}\"", terminal.name)));
@@ -176,13 +185,59 @@ fn two_nodes(config: &Config) -> Complaint {
         return Some(refused(&why));
     }
     let hop = config.hop.as_ref()?;
-    let (least, given) = (hop.least_pass_after(), hop.pass_after?);
-    (given < least || given > hop.idle_timeout).then(|| {
+    if config.mode == Mode::Hub && hop.profile != Profile::Usual {
+        let what = "it belongs into the terminal's file: what the link costs is known there, and a hub serves several";
+        return Some(("hop.profile", what.into()));
+    }
+    let lists = &config.destinations;
+    let listed = !lists.allow.is_empty() || !lists.deny.is_empty() || lists.private.is_some();
+    if config.mode == Mode::Terminal && hop.names == Names::Hub && listed {
+        let what = "what the hub looks up is not compared with this file's `destinations`, which has networks; list them in the \
+                    hub's file";
+        return Some(("hop.names", what.into()));
+    }
+    let least = hop.least_pass_after();
+    if let Some(given) = hop.pass_after.filter(|given| *given < least || *given > hop.idle_timeout) {
         let what = format!(
             "{given} is not from {least} (two round trips of `initial_rtt`) to {} (`idle_timeout`)",
             hop.idle_timeout
         );
-        ("hop.pass_after", what)
+        return Some(("hop.pass_after", what));
+    }
+    let Some(FailBack::After(given)) = hop.fail_back else { return None };
+    let several = hop.hubs.len() > 1;
+    (several && !(hop.pass_after()..=MOST_FAIL_BACK).contains(&given)).then(|| {
+        let least = hop.pass_after();
+        let what = format!("{given} is not from {least} (`pass_after`) to {MOST_FAIL_BACK}, nor \"never\"");
+        ("hop.fail_back", what)
+    })
+}
+
+/// What is wrong with a terminal's hubs.
+fn hubs(hop: &Hop) -> Complaint {
+    if hop.hub.is_some() && !hop.hubs.is_empty() {
+        return Some(("hop.hubs", "`hub` is a list of one: write one of `hub` and `hubs`, not both".into()));
+    }
+    let all = hop.hubs();
+    if all.is_empty() || hop.hub_key.is_none() {
+        return Some((
+            "hop",
+            "a terminal needs `hub` (its name or address, with the port) and `hub_key`".into(),
+        ));
+    }
+    if all.len() > MOST_HUBS {
+        return Some(("hop.hubs", format!("{} hubs; there are at most {MOST_HUBS}", all.len())));
+    }
+    let twice = all.iter().enumerate().find(|(at, one)| all[..*at].contains(one));
+    if let Some((_, one)) = twice {
+        return Some(("hop.hubs", format!("\"{one}\" is listed twice")));
+    }
+    // Each tunnel has a socket of its own.
+    (all.len() > 1 && hop.listen.is_some()).then(|| {
+        (
+            "hop.listen",
+            "with several hubs a terminal has a port for each, which the kernel chooses; leave it out".into(),
+        )
     })
 }
 
@@ -366,7 +421,11 @@ mod tests {
 
     fn terminal(line: &str) -> String {
         let key = "d8".repeat(32);
-        let hub = if line.starts_with("hub =") { "" } else { "hub = \"198.51.100.10:7714\"\n" };
+        let hub = if line.starts_with("hub =") || line.starts_with("hubs =") {
+            ""
+        } else {
+            "hub = \"198.51.100.10:7714\"\n"
+        };
         let text = format!(
             "mode = \"terminal\"\n[intercept]\n[hop]\n{line}\nkey = \"pep.key\"\nhub_key = \"{key}\"\n{hub}"
         );
@@ -422,8 +481,8 @@ mod tests {
             ("[2001:db8::1]", "has no port; write for instance \"[2001:db8::1]:7714\""),
             ("198.51.100.10:77140", "is no address with a port (1 to 65535), as in"),
             ("[2001:db8::1]:77140", "is no address with a port (1 to 65535), as in"),
-            ("hub.example.org:7714", "names are not looked up"),
-            ("hub", "names are not looked up"),
+            ("hub.example.org:77140", "no name with a port, as in \"hub.example.org:7714\""),
+            ("hub", "has no port; write for instance \"hub:7714\""),
         ] {
             let found = terminal(&format!("hub = \"{hub}\""));
             assert!(
@@ -431,6 +490,56 @@ mod tests {
                 "{found}"
             );
         }
+    }
+
+    #[test]
+    fn a_list_of_hubs_has_each_once_and_keys_of_all() {
+        let (one, two) = ("d8".repeat(32), "d9".repeat(32));
+        let text = |hop: &str| format!("mode = \"terminal\"\n[intercept]\n[hop]\nkey = \"pep.key\"\n{hop}\n");
+        let list = format!(
+            "hubs = [\"a.example.org:7714\", \"[2001:db8::1]:7714\"]\nhub_key = [\"{one}\", \"{two}\"]\nfail_back = \"never\""
+        );
+        let hop = parse(&text(&list), "pep.toml").unwrap().hop.unwrap();
+        let names: Vec<String> = hop.hubs().iter().map(ToString::to_string).collect();
+        assert_eq!(names, ["a.example.org:7714", "[2001:db8::1]:7714"]);
+        assert_eq!(hop.hub_key.unwrap().0.len(), 2);
+        let single = format!("hub = \"a.example.org:7714\"\nhub_key = \"{one}\"");
+        let hop = parse(&text(&single), "pep.toml").unwrap().hop.unwrap();
+        assert_eq!((hop.hubs().len(), hop.hub_key.unwrap().0.len()), (1, 1), "one is a list of one");
+        let wrong = |hop: &str| error(&text(hop));
+        for (hubs, expected) in [
+            ("[\"a:1\", \"b:2\", \"a:1\"]", "pep.toml:5: hop.hubs: \"a:1\" is listed twice"),
+            ("[\"a:1\"]\nhub = \"b:2\"", "pep.toml:5: hop.hubs: `hub` is a list of one: write one of"),
+            ("[]", "pep.toml: hop: a terminal needs `hub`"),
+            ("[\"a:1\", \"b:2\"]\nlisten = \"0.0.0.0:9\"", "pep.toml:6: hop.listen: with several hubs"),
+            (
+                "[\"a:1\", \"b:2\"]\nfail_back = \"1 s\"",
+                "pep.toml:6: hop.fail_back: 1 s is not from 5 s (`pass_after`) to",
+            ),
+            (
+                "[\"a:1\", \"b:2\"]\nfail_back = \"soon\"",
+                "pep.toml:6: \"soon\" is neither a time, as in \"60 s\", nor",
+            ),
+            ("[\"a\"]", "pep.toml:5: \"a\" has no port; write for instance \"a:7714\""),
+        ] {
+            let found = wrong(&format!("hubs = {hubs}\nhub_key = \"{one}\""));
+            assert!(found.starts_with(expected), "{found}");
+        }
+        let found = wrong("hub = \"a:1\"\nhub_key = []");
+        assert!(found.contains("an empty list of keys lets nobody in"), "{found}");
+    }
+
+    #[test]
+    fn networks_of_a_terminal_do_not_go_with_names_that_the_hub_looks_up() {
+        let (key, lists) = ("d8".repeat(32), "[destinations]\ndeny = [\"10.0.0.0/8\"]\n");
+        let text = |lists: &str| {
+            format!(
+                "mode = \"terminal\"\n[intercept]\n{lists}[hop]\nhub = \"a:1\"\nkey = \"k\"\nhub_key = \"{key}\"\nnames = \"hub\"\n"
+            )
+        };
+        let found = error(&text(lists));
+        assert!(found.starts_with("pep.toml:9: hop.names: what the hub looks up is not compared"), "{found}");
+        parse(&text("[destinations]\nports = [\"443\"]\n"), "pep.toml").unwrap();
     }
 
     #[test]

@@ -208,7 +208,16 @@ fn act(cli: &Cli) -> Result<(), Error> {
             if let Some(what) = load::unfilled(&config) {
                 print::note(format_args!("warning: {what}"));
             }
-            line(format_args!("{}: correct", path.display()))
+            let hubs: Vec<String> =
+                config.hop.iter().flat_map(|hop| hop.hubs()).map(|hub| hub.to_string()).collect();
+            match hubs.as_slice() {
+                [_, _, ..] => line(format_args!(
+                    "{}: correct; hubs, the preferred one first: {}",
+                    path.display(),
+                    hubs.join(", ")
+                )),
+                _ => line(format_args!("{}: correct", path.display())),
+            }
         }
         Action::Run => {
             log_as(load::load(path)?.log);

@@ -1,12 +1,13 @@
 //! A node at work: takes connections in by every entrance, opens the other side, and carries them.
 
-use crate::config::{Config, Mode};
+use crate::config::{Config, Intercept, Limits, Mode};
 use crate::confirm::Confirm;
 use crate::destinations::is_guarded;
 use crate::far::Far;
 use crate::flow::End;
 use crate::greeting::Greetings;
 use crate::helper::Interception;
+use crate::hubs::Hubs;
 use crate::leg::{TcpLeg, prepare};
 use crate::outward::{Outward, set_class};
 use crate::passage::Passage;
@@ -15,9 +16,9 @@ use crate::relay::{Relay, Shared, end_of};
 use crate::room::{self, Room};
 use crate::socks::{Host, Reply, Request, Step};
 use crate::table::{Ends, Entrance, Entry};
-use crate::tunnel::Tunnel;
+use crate::tunnel::{HopLeg, Tunnel};
 use crate::verify::Findings;
-use crate::{descriptors, dscp, grants, http, socks, sys};
+use crate::{daemon, descriptors, dscp, eyeballs, grants, http, names, socks, sys};
 use longhaul_hop::Open;
 use socket2::SockRef;
 use std::collections::HashMap;
@@ -93,8 +94,12 @@ pub(crate) struct Node {
     pub draining: watch::Sender<bool>,
     /// Openings that wait for the server's answer.
     pub confirm: Option<Confirm>,
-    /// To the other node, of two.
-    pub tunnel: OnceLock<Arc<Tunnel>>,
+    /// Tunnels to the other nodes, of two.
+    pub hubs: OnceLock<Hubs>,
+    /// True while a terminal's tunnel is down, or gives no answer.
+    pub without_tunnel: watch::Sender<bool>,
+    /// Where a terminal's hubs are, as far as that is known.
+    pub hub_addresses: Mutex<Vec<IpAddr>>,
     pub since: Instant,
     /// No descriptor was left when a connection came.
     pub starved: AtomicBool,
@@ -114,6 +119,25 @@ pub(crate) struct Node {
     lines: AtomicU64,
 }
 
+/// The server that a client requests.
+enum Target {
+    /// By its addresses, in the order in which they are tried; there is one at least.
+    Addresses(Vec<SocketAddr>),
+    /// By name, which the hub looks up, and port.
+    Name(String, u16),
+}
+
+impl Target {
+    /// The address that stands for it before it is reached.
+    fn address(&self) -> SocketAddr {
+        match self {
+            Target::Addresses(all) if !all.is_empty() => all[0],
+            Target::Addresses(_) => SocketAddr::from(([0; 4], 0)),
+            Target::Name(_, port) => SocketAddr::from(([0; 4], *port)),
+        }
+    }
+}
+
 /// What becomes of the client once the server has answered.
 enum Answer {
     Nothing,
@@ -128,6 +152,7 @@ impl Node {
             hub: config.mode == Mode::Hub,
             ..Shut::default()
         };
+        let hub_addresses = daemon::literal_hubs(&config);
         // What the kernel has before the gate opens is replaced then.
         let first = if shut.gate() == Gate::Open { config.limits.flows.min(room::FIRST) } else { 0 };
         Node {
@@ -142,7 +167,9 @@ impl Node {
             deaf: watch::Sender::new(false),
             draining: watch::Sender::new(false),
             confirm,
-            tunnel: OnceLock::new(),
+            hubs: OnceLock::new(),
+            without_tunnel: watch::Sender::new(shut.no_tunnel),
+            hub_addresses: Mutex::new(hub_addresses),
             since: Instant::now(),
             starved: AtomicBool::new(false),
             findings: Findings::default(),
@@ -154,6 +181,22 @@ impl Node {
 
     pub fn config<T>(&self, read: impl FnOnce(&Config) -> T) -> T {
         read(&self.config.read().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+
+    /// The tunnel that takes new connections; none for one node.
+    pub fn tunnel(&self) -> Option<&Arc<Tunnel>> {
+        self.hubs.get().map(|hubs| &hubs.in_use().tunnel)
+    }
+
+    /// All tunnels.
+    pub fn tunnels(&self) -> impl Iterator<Item = &Arc<Tunnel>> {
+        self.hubs.get().into_iter().flat_map(|hubs| hubs.all()).map(|way| &way.tunnel)
+    }
+
+    /// What is installed in the network: see [`daemon::intercepted`].
+    pub fn intercepted(&self) -> Option<(Intercept, Limits, Vec<IpAddr>)> {
+        let hubs = self.hub_addresses.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+        self.config(|config| daemon::intercepted(config, &hubs))
     }
 
     /// Changes a reason to let connections pass, and the rules if that makes a difference.
@@ -228,13 +271,17 @@ impl Node {
     ) {
         // Whatever ends before there is a leg ends with a reset too.
         let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
+        let plain = |server: SocketAddr| {
+            let server = SocketAddr::new(server.ip().to_canonical(), server.port());
+            (Target::Addresses(vec![server]), vec![], Answer::Nothing)
+        };
         let asked = match entrance {
             Entrance::Intercepted => match stream.local_addr() {
-                Ok(server) => Ok((server, vec![], Answer::Nothing)),
+                Ok(server) => Ok(plain(server)),
                 Err(_) => return,
             },
             Entrance::Forward | Entrance::Tunnel => match to {
-                Some(server) => Ok((server, vec![], Answer::Nothing)),
+                Some(server) => Ok(plain(server)),
                 None => return,
             },
             Entrance::Socks | Entrance::HttpConnect => {
@@ -243,15 +290,15 @@ impl Node {
                 if guest.is_none() {
                     return;
                 }
-                let dialogue = ask(&mut stream, entrance == Entrance::Socks);
+                let dialogue = self.ask(&mut stream, entrance == Entrance::Socks);
                 tokio::time::timeout(GREETING, dialogue).await.unwrap_or(Err(None))
             }
         };
-        let (server, bytes, answer) = match asked {
+        let (target, bytes, answer) = match asked {
             Ok(asked) => asked,
             Err(refusal) => return refuse(stream, refusal.unwrap_or_default()).await,
         };
-        let server = SocketAddr::new(server.ip().to_canonical(), server.port());
+        let server = target.address();
         if entrance == Entrance::Intercepted && self.room().arrive() {
             self.granting.notify_one();
         }
@@ -270,7 +317,7 @@ impl Node {
             let Ok(entry) = self.shared.table.enter(ends) else { return };
             entry
         };
-        let end = self.clone().connect_and_carry(stream, &entry, bytes, answer).await;
+        let end = self.clone().connect_and_carry(stream, &entry, target, (bytes, answer)).await;
         self.ended(&entry, end);
     }
 
@@ -284,17 +331,14 @@ impl Node {
         self: Arc<Self>,
         mut stream: TcpStream,
         entry: &Arc<Entry>,
-        bytes: Vec<u8>,
-        answer: Answer,
+        target: Target,
+        (bytes, answer): (Vec<u8>, Answer),
     ) -> End {
-        let Ends { entrance, client, server } = entry.ends;
+        let Ends { client, server, .. } = entry.ends;
         let dscp = self.class_of(&stream, server);
-        let opened = match self.may_go(server, entrance) {
-            false => Err((End::Forbidden, io::ErrorKind::PermissionDenied.into())),
-            true => {
-                let confirm = matches!(entrance, Entrance::Socks | Entrance::HttpConnect);
-                self.open(client, server, entrance, dscp, confirm).await
-            }
+        let opened = match target {
+            Target::Addresses(servers) => self.open_any(entry, servers, dscp).await,
+            Target::Name(name, port) => self.open_named(entry, &name, port, dscp).await,
         };
         let leg = match opened {
             Ok(leg) => leg,
@@ -324,6 +368,78 @@ impl Node {
             return End::ClientReset;
         }
         self.carry(stream, leg, entry, &bytes).await
+    }
+
+    /// Opens the way to one of a server's addresses: the first one that may be reached and answers (RFC 8305).
+    async fn open_any(
+        self: &Arc<Self>,
+        entry: &Entry,
+        servers: Vec<SocketAddr>,
+        dscp: u8,
+    ) -> Result<Far, eyeballs::Failure> {
+        let Ends { entrance, client, server } = entry.ends;
+        let allowed: Vec<SocketAddr> =
+            servers.into_iter().filter(|server| self.may_go(*server, entrance)).collect();
+        if allowed.is_empty() {
+            return Err((End::Forbidden, io::ErrorKind::PermissionDenied.into()));
+        }
+        let confirm = matches!(entrance, Entrance::Socks | Entrance::HttpConnect);
+        // An answer through the tunnel takes a round trip at least.
+        let rtt = self.tunnel().and_then(|tunnel| tunnel.rtt()).unwrap_or_default();
+        let attempt = |server: SocketAddr| {
+            let node = self.clone();
+            async move { node.open(client, server, entrance, dscp, confirm).await }
+        };
+        let (reached, far) = eyeballs::first(allowed, eyeballs::DELAY + rtt, attempt).await?;
+        if reached != server {
+            let _ = entry.reached.set(reached.to_string());
+        }
+        Ok(far)
+    }
+
+    /// Opens the way to a server by name: the hub looks it up, or else this node.
+    async fn open_named(
+        self: &Arc<Self>,
+        entry: &Entry,
+        name: &str,
+        port: u16,
+        dscp: u8,
+    ) -> Result<Far, eyeballs::Failure> {
+        let _ = entry.reached.set(format!("{name}:{port}"));
+        if !self.config(|config| config.destinations.permit_port(port)) {
+            return Err((End::Forbidden, io::ErrorKind::PermissionDenied.into()));
+        }
+        if let Some((tunnel, peer)) = names::server(self) {
+            let opened = async {
+                let leg = names::open(tunnel, peer, (name, port), dscp).await?;
+                self.answered(&leg).await.map(|()| leg)
+            };
+            match opened.await {
+                Ok(leg) => return Ok(Far::Hop(leg)),
+                Err(why) if why.kind() == io::ErrorKind::Unsupported => {
+                    if tunnel.looks_nothing_up(peer.id) {
+                        let what = "the hub looks no names up (names = \"hub\" is not in its file): they are looked up here";
+                        tracing::warn!("{what}");
+                    }
+                }
+                Err(why) if why.kind() == io::ErrorKind::NotConnected => {}
+                Err(why) => return Err((end_of(&why, End::Tunnel), why)),
+            }
+        }
+        let servers = names::look_up(name, port).await.map_err(|why| (End::Unreachable, why))?;
+        self.open_any(entry, servers, dscp).await
+    }
+
+    /// Waits for the hub's answer: not longer than for a server, and not in a tunnel that is silent.
+    async fn answered(&self, leg: &HopLeg) -> io::Result<()> {
+        let limit = Duration::from_nanos(self.shared.timeouts().connect.as_nanos());
+        let mut without = self.without_tunnel.subscribe();
+        tokio::select! {
+            answer = tokio::time::timeout(limit, leg.answered()) => {
+                answer.unwrap_or_else(|_| Err(io::ErrorKind::HostUnreachable.into()))
+            }
+            _ = without.wait_for(|without| *without) => Err(io::ErrorKind::NotConnected.into()),
+        }
     }
 
     /// Carries a connection whose both sides are open; `bytes` of the client have come already.
@@ -372,8 +488,14 @@ impl Node {
             (Outward { leg: config.server_leg.clone(), timeouts: config.timeouts, mark, dscp }, keep)
         });
         let keep = keep && entrance == Entrance::Intercepted;
-        let Some(tunnel) = self.tunnel.get() else {
-            return outward.open(keep.then_some(client), server, &self.shared.neighbours).await.map(Far::Tcp);
+        let direct = || async {
+            let source = keep.then_some(client);
+            outward.open(source, server, &self.shared.neighbours).await.map(Far::Tcp)
+        };
+        // Clients that connect to this node cannot pass it untouched; it connects to their servers itself, which is the same to them.
+        let passes = entrance != Entrance::Intercepted;
+        let Some(tunnel) = self.tunnel().filter(|_| !(passes && *self.without_tunnel.borrow())) else {
+            return direct().await;
         };
         let down = || (End::Tunnel, io::Error::from(io::ErrorKind::NotConnected));
         let peer = tunnel.peer().ok_or_else(down)?;
@@ -385,10 +507,14 @@ impl Node {
         let open = Open { source, destination: server, dscp, priority: 0, confirm };
         let leg = tunnel.open(peer.id, open).map_err(|why| (End::Tunnel, io::Error::other(why)))?;
         if confirm {
-            let limit = Duration::from_nanos(outward.timeouts.connect.as_nanos());
-            let answer = tokio::time::timeout(limit, leg.answered()).await;
-            let answer = answer.unwrap_or_else(|_| Err(io::ErrorKind::HostUnreachable.into()));
-            answer.map_err(|why| (end_of(&why, End::Tunnel), why))?;
+            match self.answered(&leg).await {
+                Ok(()) => {}
+                Err(why) if passes && why.kind() == io::ErrorKind::NotConnected => {
+                    drop(leg);
+                    return direct().await;
+                }
+                Err(why) => return Err((end_of(&why, End::Tunnel), why)),
+            }
         }
         Ok(Far::Hop(leg))
     }
@@ -442,7 +568,7 @@ impl Node {
             id = entry.id,
             entrance = ?entry.ends.entrance,
             client = %entry.ends.client,
-            server = %entry.ends.server,
+            server = %entry.server(),
             end = ?end,
             seconds = format!("{:.3}", entry.since.elapsed().as_secs_f64()),
             up = up.sent,
@@ -459,24 +585,37 @@ impl Node {
     }
 }
 
-type Asked = (SocketAddr, Vec<u8>, Answer);
+type Asked = (Target, Vec<u8>, Answer);
 
-/// The dialogue of a proxy. An error may carry the answer to send.
-async fn ask(stream: &mut TcpStream, is_socks: bool) -> Result<Asked, Option<Vec<u8>>> {
-    let mut bytes = vec![];
-    if is_socks {
-        let used = understood(stream, &mut bytes, socks::greeting).await?.1;
+impl Node {
+    /// The dialogue of a proxy. An error may carry the answer to send.
+    async fn ask(&self, stream: &mut TcpStream, is_socks: bool) -> Result<Asked, Option<Vec<u8>>> {
+        let mut bytes = vec![];
+        if is_socks {
+            let used = understood(stream, &mut bytes, socks::greeting).await?.1;
+            bytes.drain(..used);
+            stream.write_all(&socks::WELCOME).await.map_err(|_| None)?;
+        }
+        let read = if is_socks { socks::request } else { http::request };
+        let (request, used) = understood(stream, &mut bytes, read).await?;
         bytes.drain(..used);
-        stream.write_all(&socks::WELCOME).await.map_err(|_| None)?;
+        let answer = if is_socks { Answer::Socks } else { Answer::Http };
+        match self.target(request).await {
+            Some(target) => Ok((target, bytes, answer)),
+            None if is_socks => Err(Some(socks::reply(Reply::HostUnreachable))),
+            None => Err(Some(http::refusal("502 Bad Gateway"))),
+        }
     }
-    let read = if is_socks { socks::request } else { http::request };
-    let (request, used) = understood(stream, &mut bytes, read).await?;
-    bytes.drain(..used);
-    let answer = if is_socks { Answer::Socks } else { Answer::Http };
-    match resolve(&request).await {
-        Some(server) => Ok((server, bytes, answer)),
-        None if is_socks => Err(Some(socks::reply(Reply::HostUnreachable))),
-        None => Err(Some(http::refusal("502 Bad Gateway"))),
+
+    /// The server of a request; its name is looked up here, unless the hub does that.
+    async fn target(&self, Request { host, port }: Request) -> Option<Target> {
+        match host {
+            Host::Address(address) => {
+                Some(Target::Addresses(vec![SocketAddr::new(address.to_canonical(), port)]))
+            }
+            Host::Name(name) if names::server(self).is_some() => Some(Target::Name(name, port)),
+            Host::Name(name) => names::look_up(&name, port).await.ok().map(Target::Addresses),
+        }
     }
 }
 
@@ -497,13 +636,6 @@ async fn understood<T>(
             Ok(n) if n > 0 => bytes.extend(&more[..n]),
             _ => return Err(None),
         }
-    }
-}
-
-async fn resolve(request: &Request) -> Option<SocketAddr> {
-    match &request.host {
-        Host::Address(address) => Some(SocketAddr::new(*address, request.port)),
-        Host::Name(name) => tokio::net::lookup_host((name.as_str(), request.port)).await.ok()?.next(),
     }
 }
 

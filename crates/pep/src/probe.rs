@@ -35,14 +35,34 @@ enum Answer {
     TooLong,
 }
 
-/// Probes the hub, over UDP and over TCP.
+/// Probes each hub, over UDP and over TCP.
 pub(crate) fn way(config: &Config) -> Vec<Finding> {
-    let Some((hop, hub)) = config.hop.as_ref().and_then(|hop| Some((hop, hop.hub?))) else { return vec![] };
+    let Some(hop) = config.hop.as_ref() else { return vec![] };
+    let hubs = hop.hubs();
+    let several = hubs.len() > 1;
+    let each = hubs.iter().flat_map(|hub| {
+        let found = match hub.look_up() {
+            Ok(addresses) => addresses.first().map_or(vec![], |address| way_to(*address, hop.mtu)),
+            Err(why) => {
+                let text = format!("the name of {hub} is not found: {why}");
+                vec![finding("UDP to the hub", Some((Verdict::Bad, text)), "")]
+            }
+        };
+        let named = move |one: Finding| match several {
+            true => Finding { text: format!("{hub}: {}", one.text), ..one },
+            false => one,
+        };
+        found.into_iter().map(named)
+    });
+    each.collect()
+}
+
+fn way_to(hub: SocketAddr, full: u16) -> Vec<Finding> {
     let headers = if hub.is_ipv4() { 28 } else { 48 };
     let (answer, took) = ask(hub, LEAST, PATIENCE);
-    let mut size = mtu(hub, i32::from(hop.mtu) + headers, headers);
+    let mut size = mtu(hub, i32::from(full) + headers, headers);
     if (answer, size.verdict) == (Answer::Quic, Verdict::Good) {
-        size = whole_path(hub, hop.mtu.into(), headers as usize, (took * 3).max(QUICK));
+        size = whole_path(hub, full.into(), headers as usize, (took * 3).max(QUICK));
     }
     vec![size, udp(hub, answer)]
 }

@@ -17,8 +17,8 @@ pub(crate) fn adopted(running: &Config, wanted: &Config, confirms: bool) -> Conf
     next.terminal = wanted.terminal.clone();
     next.dscp = wanted.dscp;
     if let (Some(now), Some(wanted)) = (&mut next.hop, &wanted.hop) {
-        let Hop { hub_key, send_rate, most_rate, pass_after, .. } = wanted.clone();
-        *now = Hop { hub_key, send_rate, most_rate, pass_after, ..now.clone() };
+        let Hop { hub_key, send_rate, most_rate, pass_after, fail_back, .. } = wanted.clone();
+        *now = Hop { hub_key, send_rate, most_rate, pass_after, fail_back, ..now.clone() };
     }
     if let (Some(now), Some(wanted)) = (&mut next.intercept, &wanted.intercept) {
         let Intercept {
@@ -96,7 +96,7 @@ mod tests {
         let (next, names) =
             after(&hub("", "", "ab"), &hub("send_rate = \"9 Mbit/s\"\nmost_rate = \"9 Mbit/s\"", "", "cd"));
         assert_eq!(names, Vec::<String>::new());
-        assert_eq!(next.terminal[0].key.0, [0xcd; 32]);
+        assert_eq!(next.terminal[0].key.0, [crate::config::Key([0xcd; 32])]);
         assert_eq!(next.hop.unwrap().most_rate.unwrap().as_bps(), 9_000_000);
     }
 

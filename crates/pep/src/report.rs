@@ -1,6 +1,7 @@
 //! What a node reports: to `status` and `flows`, and to Prometheus.
 
 use crate::flow::Ledger;
+use crate::hubs::Way;
 use crate::node::Node;
 use crate::passage::Passage;
 use crate::table::{BUCKETS, Histogram, STATES, State, Totals};
@@ -51,9 +52,15 @@ pub(crate) struct Status {
     descriptors: usize,
 }
 
-/// The tunnel to the other node.
+/// The tunnels to other nodes.
 #[derive(Debug, Serialize)]
 pub(crate) struct TunnelStatus {
+    /// The hub that takes new connections, by its name in the configuration; at a terminal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hub: Option<String>,
+    /// A terminal's hubs, in the order of the configuration.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hubs: Vec<HubStatus>,
     peers: Vec<PeerStatus>,
     /// Bytes of this node's connections: taken, delivered to the other node's side, under way, given up.
     written: u64,
@@ -62,10 +69,25 @@ pub(crate) struct TunnelStatus {
     given_up: u64,
 }
 
+/// A hub of a terminal.
+#[derive(Debug, Serialize)]
+pub(crate) struct HubStatus {
+    name: String,
+    /// Where it is, while there is to be a tunnel to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
+    /// There is a tunnel.
+    up: bool,
+    in_use: bool,
+}
+
 /// Another node, and what was measured on the way to it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct PeerStatus {
     name: String,
+    /// Of the tunnel that takes new connections.
+    #[serde(skip)]
+    pub in_use: bool,
     address: String,
     flows: u32,
     pub rtt_ms: f64,
@@ -83,14 +105,28 @@ pub(crate) struct PeerStatus {
     /// The sender's own bound.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub most_mbps: Option<f64>,
-    /// UDP payload of a full packet in bytes.
+    /// UDP payload of a full packet in bytes: of those that arrive, which are smaller than `hop.mtu` behind a black hole.
     pub mtu: u16,
 }
 
+/// Bytes of all tunnels' flows.
+fn ledger(node: &Node) -> longhaul_hop::Ledger {
+    node.tunnels().fold(longhaul_hop::Ledger::default(), |all, tunnel| all + tunnel.ledger())
+}
+
 fn tunnel(node: &Node) -> Option<TunnelStatus> {
-    let tunnel = node.tunnel.get()?;
-    let ledger = tunnel.ledger();
+    let hubs = node.hubs.get()?;
+    let ledger = ledger(node);
+    let in_use = hubs.in_use();
+    let status = |way: &Way| {
+        let address = way.tunnel.hub().map(|hub| hub.to_string());
+        let up = way.tunnel.is_up();
+        let in_use = std::ptr::eq(way, in_use);
+        Some(HubStatus { name: way.hub.as_ref()?.to_string(), address, up, in_use })
+    };
     Some(TunnelStatus {
+        hub: in_use.hub.as_ref().map(ToString::to_string),
+        hubs: hubs.all().iter().filter_map(status).collect(),
         peers: peers(node).into_iter().map(|(_, status)| status).collect(),
         written: ledger.written,
         delivered: ledger.delivered,
@@ -99,22 +135,25 @@ fn tunnel(node: &Node) -> Option<TunnelStatus> {
     })
 }
 
-/// All nodes to which the tunnel is up.
+/// All nodes to which a tunnel is up.
 pub(crate) fn peers(node: &Node) -> Vec<(PeerId, PeerStatus)> {
-    let Some(tunnel) = node.tunnel.get() else { return vec![] };
-    let name = |info: &crate::tunnel::PeerInfo| {
+    let Some(hubs) = node.hubs.get() else { return vec![] };
+    let single = hubs.all().len() == 1;
+    let name = |info: &crate::tunnel::PeerInfo, way: &Way| {
         let key = crate::config::Key(info.key.unwrap_or_default());
+        let hub = way.hub.as_ref().filter(|_| !single).map_or("hub".to_string(), ToString::to_string);
         node.config(|config| {
-            let known = config.terminal.iter().find(|terminal| terminal.key == key);
-            let name = known.map_or("hub".to_string(), |terminal| terminal.name.clone());
+            let known = config.terminal.iter().find(|terminal| terminal.key.contains(&key));
+            let name = known.map_or(hub, |terminal| terminal.name.clone());
             if info.id.is_pooled() { format!("{name} over TCP") } else { name }
         })
     };
     let ms = |time: longhaul_units::Duration| time.as_nanos() as f64 / 1e6;
     let (most, mtu) =
         node.config(|config| config.hop.as_ref().map_or((None, 0), |hop| (hop.most_rate, hop.mtu)));
-    let peer = |(info, stats): &(crate::tunnel::PeerInfo, longhaul_hop::PeerStats)| PeerStatus {
-        name: name(info),
+    let peer = |(info, stats): &(crate::tunnel::PeerInfo, longhaul_hop::PeerStats), way: &Way| PeerStatus {
+        name: name(info, way),
+        in_use: std::ptr::eq(way, hubs.in_use()),
         address: stats.address.unwrap_or(info.address).to_string(),
         flows: stats.flows,
         rtt_ms: ms(stats.rtt),
@@ -130,9 +169,13 @@ pub(crate) fn peers(node: &Node) -> Vec<(PeerId, PeerStatus)> {
         restored_bytes: stats.restored_bytes,
         overloads: stats.overloads,
         most_mbps: most.map(|rate| rate.as_bps() as f64 / 1e6),
-        mtu,
+        // What the other carrier has for packets is the kernel's affair.
+        mtu: if stats.mtu > 0 { stats.mtu } else { mtu },
     };
-    tunnel.peers().iter().map(|both| (both.0.id, peer(both))).collect()
+    let of = |way: &Way| -> Vec<(PeerId, PeerStatus)> {
+        way.tunnel.peers().iter().map(|both| (both.0.id, peer(both, way))).collect()
+    };
+    hubs.all().iter().flat_map(of).collect()
 }
 
 /// One connection.
@@ -177,10 +220,7 @@ pub(crate) fn status(node: &Node) -> Status {
         repairs: node.findings.repairs().iter().cloned().collect(),
         silent: shut.silent,
         flows: node.shared.table.len(),
-        at_risk: totals.up.held
-            + totals.down.held
-            + totals.in_kernel
-            + node.tunnel.get().map_or(0, |tunnel| tunnel.ledger().held),
+        at_risk: totals.up.held + totals.down.held + totals.in_kernel + ledger(node).held,
         ledger_balances: totals.up.balances() && totals.down.balances(),
         states: named(totals.states),
         accepted: totals.accepted,
@@ -202,7 +242,7 @@ pub(crate) fn flows(node: &Node) -> Vec<FlowLine> {
             id: entry.id,
             entrance: entry.ends.entrance,
             client: entry.ends.client.to_string(),
-            server: entry.ends.server.to_string(),
+            server: entry.server(),
             proxy: entry.proxy.get().map(SocketAddr::to_string),
             outward: entry.outward.get().map(SocketAddr::to_string),
             state: entry.state(),
@@ -301,6 +341,19 @@ fn tunnel_metrics(text: &mut String, tunnel: &TunnelStatus) {
     let one = |value: u64| BTreeMap::from([(String::new(), value)]);
     gauge(text, "tunnel_under_way_bytes", "Bytes under way in the tunnel.", "", &one(tunnel.under_way));
     counter(text, "tunnel_given_up_bytes_total", "Bytes given up in the tunnel.", "", &one(tunnel.given_up));
+    let hubs = |value: fn(&HubStatus) -> bool| -> BTreeMap<String, u64> {
+        tunnel.hubs.iter().map(|hub| (hub.name.clone(), u64::from(value(hub)))).collect()
+    };
+    if !tunnel.hubs.is_empty() {
+        gauge(
+            text,
+            "hub_in_use",
+            "1 for the hub that takes new connections.",
+            "hub",
+            &hubs(|hub| hub.in_use),
+        );
+        gauge(text, "hub_up", "1 while there is a tunnel to the hub.", "hub", &hubs(|hub| hub.up));
+    }
     type Value = fn(&PeerStatus) -> f64;
     let each = |value: Value| -> BTreeMap<String, u64> {
         tunnel.peers.iter().map(|peer| (peer.name.clone(), value(peer) as u64)).collect()

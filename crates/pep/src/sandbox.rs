@@ -2,7 +2,7 @@
 //! from the network can then carry connections, and little else. Each of the three parts can be switched off (`[sandbox]`).
 
 use crate::Error;
-use crate::config::{Config, LegConfig};
+use crate::config::{Config, Hop, LegConfig, Names};
 use caps::{CapSet, Capability, CapsHashSet};
 use landlock::{
     ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus,
@@ -95,7 +95,7 @@ fn names(kept: &CapsHashSet) -> String {
 }
 
 /// Where the daemon reads and writes: its own file and folder, the kernel's counters, and the system's files for names where
-/// clients name servers by host name.
+/// clients name servers by host name, here or at a terminal, or the configuration a hub.
 fn restrict_files(config: &Config, path: &Path) -> Result<String, Error> {
     let failed = |why: landlock::RulesetError| Error::system("restrict files (landlock)", why);
     let folder = |of: &Path| match of.parent() {
@@ -104,7 +104,9 @@ fn restrict_files(config: &Config, path: &Path) -> Result<String, Error> {
     };
     let mut readable: Vec<PathBuf> = vec!["/proc".into(), "/dev/urandom".into(), folder(path)];
     readable.extend(config.hop.iter().map(|hop| hop.key.clone()));
-    if config.socks.is_some() || config.http_connect.is_some() {
+    let hub_is_named = config.hop.iter().flat_map(Hop::hubs).any(|hub| hub.literal().is_none());
+    let for_terminals = config.hop.iter().any(|hop| hop.names == Names::Hub);
+    if config.socks.is_some() || config.http_connect.is_some() || hub_is_named || for_terminals {
         readable.extend(["/etc", "/lib", "/lib64", "/usr/lib", "/run/systemd/resolve"].map(PathBuf::from));
     }
     let abi = ABI::V5;

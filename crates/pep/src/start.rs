@@ -1,6 +1,6 @@
-//! From the configuration to a tunnel.
+//! From the configuration to tunnels: a hub has one, which its terminals share, a terminal one to each of its hubs.
 
-use crate::config::{Carrier, Config, Mode};
+use crate::config::{Carrier, Config, Mode, Profile};
 use crate::lanes::{self, Common};
 use crate::state::State;
 use crate::tunnel::Tunnel;
@@ -11,19 +11,23 @@ use longhaul_hop::{Coding, Pool, PoolConfig, Rates, Role, Session, Share};
 use sha2::{Digest, Sha256};
 use socket2::Socket;
 use std::io::Read;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 /// Bytes of UDP payload in an IPv6 packet of the largest size.
 const LARGEST: usize = 65_487;
 
+/// The place of a hub's address while none is known.
+pub(crate) const UNKNOWN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+
 /// Settings of the hop, without the keys; `None` for one node.
 pub(crate) fn hop_settings(config: &Config) -> Option<longhaul_hop::Config> {
     let hop = config.hop.as_ref()?;
-    let role = match (config.mode, hop.hub) {
-        (Mode::Terminal, Some(hub)) => Role::Terminal { hub },
-        (Mode::Hub, _) => Role::Hub,
-        _ => return None,
+    let role = match config.mode {
+        // Where the hub is becomes known when a tunnel is wanted.
+        Mode::Terminal => Role::Terminal { hub: UNKNOWN },
+        Mode::Hub => Role::Hub,
+        Mode::Split => return None,
     };
     // As many as one call takes to the kernel (GSO), which limits their bytes.
     let batch = (LARGEST / usize::from(hop.mtu).max(1)).clamp(1, 64);
@@ -34,7 +38,8 @@ pub(crate) fn hop_settings(config: &Config) -> Option<longhaul_hop::Config> {
         coding: if hop.coding { Coding::Adaptive } else { Coding::Off },
         credit: hop.credit(),
         memory: hop.memory(),
-        keep_alive: hop.keep_alive,
+        keep_alive: hop.keep_alive(),
+        alone: config.mode == Mode::Terminal && hop.profile == Profile::PaidByTheByte,
         idle_timeout: hop.idle_timeout,
         initial_rtt: hop.initial_rtt,
         mtu: hop.mtu,
@@ -47,20 +52,19 @@ pub(crate) fn hop_settings(config: &Config) -> Option<longhaul_hop::Config> {
 
 /// Keys of those who may be at the other end of the tunnel.
 pub(crate) fn keys(config: &Config) -> Vec<PublicKey> {
-    let hub = config.hop.as_ref().and_then(|hop| hop.hub_key);
-    let terminals = config.terminal.iter().map(|terminal| terminal.key);
-    terminals.chain(hub).map(|key| PublicKey(key.0)).collect()
+    let hubs = config.hop.iter().filter_map(|hop| hop.hub_key.as_ref());
+    let all = config.terminal.iter().map(|terminal| &terminal.key).chain(hubs);
+    all.flat_map(|keys| &keys.0).map(|key| PublicKey(key.0)).collect()
 }
 
-/// Opens the tunnel's socket, if there is to be a tunnel.
-pub(crate) fn socket(config: &Config) -> Result<Option<Socket>, Error> {
-    let Some(hop) = &config.hop else { return Ok(None) };
-    let any = match hop.hub {
-        Some(SocketAddr::V6(_)) => SocketAddr::from(([0; 16], 0)),
-        _ => SocketAddr::from(([0; 4], 0)),
-    };
+/// Opens the sockets of each tunnel that there is to be.
+pub(crate) fn sockets(config: &Config) -> Result<Vec<Vec<Socket>>, Error> {
+    let Some(hop) = &config.hop else { return Ok(vec![]) };
     let mark = config.intercept.as_ref().map_or(0, |intercept| intercept.own_mark);
-    Udp::bind(hop.listen.unwrap_or(any), mark).map(Some)
+    match hop.listen {
+        Some(at) => Ok(vec![vec![Udp::bind(at, mark)?]]),
+        None => hop.hubs().iter().map(|_| Udp::bind_both(mark)).collect(),
+    }
 }
 
 /// Opens a hub's socket for TCP connections of terminals, at the same address and port.
@@ -69,12 +73,15 @@ pub(crate) fn lane_socket(config: &Config) -> Result<Option<Socket>, Error> {
     hop.and_then(|hop| hop.listen).map(lanes::listener).transpose()
 }
 
-/// Starts the hop on its socket, if there is to be one.
-pub(crate) fn tunnel(
+/// Tunnels, and what their TCP connections have in common.
+pub(crate) type Tunnels = (Vec<Arc<Tunnel>>, Common);
+
+/// The tunnels on their sockets, as many as these are; `None` for none.
+pub(crate) fn tunnels(
     config: &Config,
-    socket: Option<Socket>,
+    sockets: Vec<Vec<Socket>>,
     state: &State,
-) -> Result<Option<(Arc<Tunnel>, Common)>, Error> {
+) -> Result<Option<Tunnels>, Error> {
     let (Some(hop), Some(mut settings)) = (&config.hop, hop_settings(config)) else { return Ok(None) };
     if let Some(what) = crate::load::unfilled(config) {
         return Err(Error::Config(what));
@@ -93,29 +100,34 @@ pub(crate) fn tunnel(
         return Err(Error::Config(what));
     }
     settings.remembered_of = state.remembered();
-    settings.remembered = hop.hub_key.and_then(|key| settings.remembered_of.get(&key.0).copied());
+    // Which of several keys the hub has is known only after the handshake.
+    let only = hop.hub_key.as_ref().filter(|keys| keys.0.len() == 1).and_then(|keys| keys.0.first());
+    settings.remembered = only.and_then(|key| settings.remembered_of.get(&key.0).copied());
     let mark = config.intercept.as_ref().map_or(0, |intercept| intercept.own_mark);
     let common = Common::new(&identity, &peers, hop, mark).map_err(|why| Error::system("set up TLS", why))?;
-    let pool = Pool::new(PoolConfig {
-        credit: settings.credit,
-        memory: settings.memory,
-        max_flows: settings.max_flows,
-    });
     settings.session = Session::Tls { identity: Arc::new(identity), peers: peers.clone() };
-    let mut seed = [0; 32];
-    std::fs::File::open("/dev/urandom")
-        .and_then(|mut file| file.read_exact(&mut seed))
-        .map_err(|why| Error::system("read random numbers", why))?;
     let epoch = std::time::Instant::now();
-    let choice = (config.mode == Mode::Hub, hop.carrier, hop.keep_alive);
-    let mut node = longhaul_hop::Node::new(settings, seed, longhaul_units::Instant::ZERO)
-        .map_err(|why| Error::Config(format!("[hop]: {why}")))?;
-    if hop.carrier == Carrier::Tcp {
-        node.close(longhaul_units::Instant::ZERO);
+    let mut all = vec![];
+    for sockets in sockets {
+        let pool = Pool::new(PoolConfig {
+            credit: settings.credit,
+            memory: settings.memory,
+            max_flows: settings.max_flows,
+        });
+        let mut seed = [0; 32];
+        std::fs::File::open("/dev/urandom")
+            .and_then(|mut file| file.read_exact(&mut seed))
+            .map_err(|why| Error::system("read random numbers", why))?;
+        let mut node = longhaul_hop::Node::new(settings.clone(), seed, longhaul_units::Instant::ZERO)
+            .map_err(|why| Error::Config(format!("[hop]: {why}")))?;
+        if hop.carrier == Carrier::Tcp {
+            node.close(longhaul_units::Instant::ZERO);
+        }
+        let choice = (config.mode == Mode::Hub, hop.carrier, hop.keep_alive());
+        let keys = (peers.clone(), common.rate.clone());
+        all.push(Tunnel::new(node, pool, choice, Udp::new(sockets)?, epoch, keys));
     }
-    let Some(socket) = socket else { return Ok(None) };
-    let tunnel = Tunnel::new(node, pool, choice, Udp::new(socket)?, epoch, (peers, common.rate.clone()));
-    Ok(Some((tunnel, common)))
+    Ok((!all.is_empty()).then_some((all, common)))
 }
 
 #[cfg(test)]
@@ -128,7 +140,7 @@ mod tests {
     fn a_key_that_is_to_be_filled_in_ends_the_start() {
         let config = load::parse(include_str!("../packaging/terminal.toml"), "terminal").unwrap();
         let state = State::load(None, Duration::from_secs(1));
-        let why = tunnel(&config, None, &state).err().unwrap().to_string();
+        let why = tunnels(&config, vec![], &state).err().unwrap().to_string();
         assert!(why.starts_with("hop.hub_key is zeros: fill in what `longhaul-pep keygen` prints"), "{why}");
     }
 }

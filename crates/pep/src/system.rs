@@ -94,6 +94,11 @@ impl Rules {
         }
     }
 
+    /// Other hubs, which the next look takes up.
+    pub fn set_hubs(&mut self, hubs: Vec<IpAddr>) {
+        self.hubs = hubs;
+    }
+
     fn has_table(&self) -> bool {
         matches!(netlink::counter(&plan::name(&self.intercept), plan::TAKEN), Ok(Some(_)))
     }

@@ -51,6 +51,8 @@ pub(crate) struct Entry {
     pub outward: OnceLock<SocketAddr>,
     /// This node's address that the client connected to, if it is not the server's.
     pub proxy: OnceLock<SocketAddr>,
+    /// The server as it was reached, where that differs: another address of its name, or the name that the hub looks up.
+    pub reached: OnceLock<String>,
     /// Bytes in the kernel's buffers that senders take for delivered, at the last look.
     pub in_kernel: AtomicU64,
     state: AtomicU8,
@@ -60,6 +62,11 @@ pub(crate) struct Entry {
 impl Entry {
     pub fn flow(&self) -> MutexGuard<'_, Flow> {
         lock(&self.flow)
+    }
+
+    /// The server's address, or its name, with the port.
+    pub fn server(&self) -> String {
+        self.reached.get().cloned().unwrap_or_else(|| self.ends.server.to_string())
     }
 
     pub fn set_state(&self, state: State) {
@@ -142,6 +149,7 @@ impl Inside {
             since: Instant::now(),
             outward: OnceLock::new(),
             proxy: OnceLock::new(),
+            reached: OnceLock::new(),
             in_kernel: AtomicU64::new(0),
             state: AtomicU8::new(State::Opening as u8),
             flow: Mutex::default(),

@@ -6,6 +6,7 @@
 
 use crate::Error;
 use crate::config::Carrier;
+use crate::faster::Counts;
 use crate::lanes::LaneRate;
 use crate::leg::Leg;
 use crate::pipe::Pipe;
@@ -49,6 +50,8 @@ pub(crate) struct PeerInfo {
     pub id: PeerId,
     pub key: Option<[u8; 32]>,
     pub address: SocketAddr,
+    /// A hub that may look names up: its version can, and it has not refused to.
+    pub looks_up: bool,
 }
 
 /// One end of the tunnel.
@@ -60,9 +63,13 @@ pub(crate) struct Tunnel {
     carrier: Carrier,
     trusted: Trusted,
     lane_rate: LaneRate,
+    /// Both carriers pass, and TCP is faster.
+    prefers_tcp: AtomicBool,
 }
 
 struct Inside {
+    /// Where a terminal's hub is, while there is to be a tunnel to it.
+    hub: Option<SocketAddr>,
     /// Over QUIC.
     hop: Hop,
     /// Over TCP.
@@ -156,6 +163,7 @@ impl Tunnel {
         (trusted, lane_rate): (Trusted, LaneRate),
     ) -> Arc<Tunnel> {
         let inside = Inside {
+            hub: None,
             hop,
             pool,
             lanes: HashMap::new(),
@@ -169,7 +177,8 @@ impl Tunnel {
             crowded: 0,
         };
         let (inside, wake) = (Mutex::new(inside), Notify::new());
-        Arc::new(Tunnel { inside, wake, udp, epoch, carrier, trusted, lane_rate })
+        let prefers_tcp = AtomicBool::new(false);
+        Arc::new(Tunnel { inside, wake, udp, epoch, carrier, trusted, lane_rate, prefers_tcp })
     }
 
     fn lock(&self) -> MutexGuard<'_, Inside> {
@@ -180,7 +189,47 @@ impl Tunnel {
         Instant::from_nanos(self.epoch.elapsed().as_nanos() as u64)
     }
 
-    /// The node to which the tunnel is up, by the carrier that is to take new flows: QUIC, unless it is silent while TCP is not.
+    /// Where the hub is from now on, which takes effect with the next connection; without an address, none is opened.
+    pub fn set_hub(&self, hub: Option<SocketAddr>) {
+        let now = self.now();
+        let mut inside = self.lock();
+        inside.hub = hub;
+        inside.hop.set_hub(now, hub.unwrap_or(crate::start::UNKNOWN));
+        inside.take_events(self.now());
+        drop(inside);
+        self.wake.notify_one();
+    }
+
+    /// Where a terminal's hub is, while there is to be a tunnel to it.
+    pub fn hub(&self) -> Option<SocketAddr> {
+        self.lock().hub
+    }
+
+    /// True if there is a tunnel, by either carrier.
+    pub fn is_up(&self) -> bool {
+        !self.lock().peers.is_empty()
+    }
+
+    /// Closes a tunnel that carries nothing; true if there is none any more.
+    pub fn close_idle(&self, reason: &str) -> bool {
+        let now = self.now();
+        let mut inside = self.lock();
+        if !inside.slots.is_empty() {
+            return false;
+        }
+        for id in inside.peers.iter().map(|peer| peer.id).filter(|id| !id.is_pooled()).collect::<Vec<_>>() {
+            inside.hop.give_up(now, id, reason);
+        }
+        inside.lanes.values().for_each(|lane| lane.stop());
+        inside.take_events(self.now());
+        let closed = inside.peers.is_empty();
+        drop(inside);
+        self.wake.notify_one();
+        closed
+    }
+
+    /// The node to which the tunnel is up, by the carrier that is to take new flows: QUIC, unless it is silent while TCP is not, or TCP is
+    /// faster.
     pub fn peer(&self) -> Option<PeerInfo> {
         let now = self.now();
         let inside = self.lock();
@@ -189,6 +238,7 @@ impl Tunnel {
         match self.carrier {
             Carrier::Tcp => pooled,
             Carrier::Quic => quic,
+            Carrier::Auto if self.prefers_tcp.load(Ordering::Relaxed) && pooled.is_some() => pooled,
             Carrier::Auto => quic.filter(|quic| inside.answers(now, quic.id)).or(pooled).or(quic),
         }
     }
@@ -315,6 +365,13 @@ impl Tunnel {
         self.wake.notify_one();
     }
 
+    /// The round trip to the node that takes new flows, as far as QUIC has measured it.
+    pub fn rtt(&self) -> Option<std::time::Duration> {
+        let peer = self.peer()?.id;
+        let stats = self.lock().hop.stats(peer)?;
+        Some(std::time::Duration::from_nanos(stats.base_rtt.as_nanos()))
+    }
+
     /// Flows that can still be opened to the node that takes new ones.
     pub fn room(&self) -> Option<usize> {
         let peer = self.peer()?.id;
@@ -347,6 +404,13 @@ impl Tunnel {
         self.lock().hop.turned_away()
     }
 
+    /// A hub has refused to look a name up. True the first time.
+    pub fn looks_nothing_up(&self, id: PeerId) -> bool {
+        let mut inside = self.lock();
+        let peer = inside.peers.iter_mut().find(|peer| peer.id == id);
+        peer.is_some_and(|peer| std::mem::take(&mut peer.looks_up))
+    }
+
     /// TCP connections that are open.
     pub fn lanes(&self) -> usize {
         self.lock().lanes.len()
@@ -361,11 +425,39 @@ impl Tunnel {
         }
     }
 
+    /// TCP takes new flows as far as it passes, or QUIC does.
+    pub fn prefer_tcp(&self, prefers: bool) {
+        self.prefers_tcp.store(prefers, Ordering::Relaxed);
+    }
+
+    /// What flows have carried over QUIC and over TCP.
+    pub fn counts(&self) -> [Counts; 2] {
+        let inside = self.lock();
+        let of = |ledger: longhaul_hop::Ledger, pooled: bool| {
+            let peers = inside.peers.iter().map(|peer| peer.id).filter(|id| id.is_pooled() == pooled);
+            let stats =
+                peers.filter_map(|id| if pooled { inside.pool.stats(id) } else { inside.hop.stats(id) });
+            let first = Counts { down: ledger.read, up: ledger.delivered, ..Counts::default() };
+            stats.fold(first, |counts, stats| Counts {
+                unread: counts.unread + stats.readable,
+                queued: counts.queued + stats.queued,
+                ..counts
+            })
+        };
+        [of(inside.hop.ledger(), false), of(inside.pool.ledger(), true)]
+    }
+
     /// All nodes to which it is up, with measurements.
     pub fn peers(&self) -> Vec<(PeerInfo, PeerStats)> {
         let inside = self.lock();
         let stats = |id: PeerId| if id.is_pooled() { inside.pool.stats(id) } else { inside.hop.stats(id) };
         inside.peers.iter().filter_map(|peer| Some((*peer, stats(peer.id)?))).collect()
+    }
+
+    /// UDP payload of full packets to all nodes to which it is up over QUIC.
+    pub fn packet_sizes(&self) -> Vec<(PeerInfo, u16)> {
+        let inside = self.lock();
+        inside.peers.iter().filter_map(|peer| Some((*peer, inside.hop.packet_size(peer.id)?))).collect()
     }
 
     /// What to keep of the ways to other nodes for the next start.
@@ -555,7 +647,8 @@ impl Inside {
                         tracing::warn!(%address, "{what}");
                     }
                     self.changes += 1;
-                    self.peers.push(PeerInfo { id: peer, key, address });
+                    let looks_up = version >= longhaul_hop::wire::NAMES;
+                    self.peers.push(PeerInfo { id: peer, key, address, looks_up });
                 }
                 Event::Down { peer, reason } if self.is_hub && !self.knows(peer) => {
                     self.strangers.add(now, &format!("{reason}{}", help_for(&reason)));
@@ -624,6 +717,7 @@ fn error_of(code: ResetCode) -> io::Error {
         ResetCode::ConnectionRefused => io::ErrorKind::ConnectionRefused,
         ResetCode::TimedOut | ResetCode::Unreachable => io::ErrorKind::HostUnreachable,
         ResetCode::Denied => io::ErrorKind::PermissionDenied,
+        ResetCode::NotOffered => io::ErrorKind::Unsupported,
         ResetCode::HopDown | ResetCode::Closing => io::ErrorKind::NotConnected,
         _ => io::ErrorKind::ConnectionReset,
     };
@@ -666,6 +760,18 @@ impl HopLeg {
             }
         })
         .await
+    }
+
+    /// Waits until the other node gives the flow up.
+    pub async fn given_up(&self) {
+        std::future::poll_fn(|cx| match self.tunnel.lock().slots.get_mut(&self.flow) {
+            Some(slot) if slot.over.is_none() => {
+                slot.reader = Some(cx.waker().clone());
+                Poll::Pending
+            }
+            _ => Poll::Ready(()),
+        })
+        .await;
     }
 
     fn end(&mut self, code: Option<ResetCode>) {

@@ -1,4 +1,4 @@
-//! The UDP socket of the tunnel: many datagrams in one call where the kernel can do that (GSO, GRO).
+//! The UDP sockets of the tunnel: many datagrams in one call where the kernel can do that (GSO, GRO).
 
 use crate::Error;
 use crate::icmp::{self, PortClosed};
@@ -25,16 +25,28 @@ pub(crate) struct Received<'a> {
     pub bytes: &'a [u8],
 }
 
-/// A socket.
+/// A socket, or one for each family of addresses.
 pub(crate) struct Udp {
-    socket: UdpSocket,
-    state: UdpSocketState,
+    sockets: Vec<One>,
     space: Mutex<Vec<Vec<u8>>>,
     /// What ICMP has reported.
     closed: Mutex<Vec<PortClosed>>,
 }
 
+struct One {
+    socket: UdpSocket,
+    state: UdpSocketState,
+    is_v4: bool,
+}
+
 impl Udp {
+    /// Opens a socket of each family at a port of the kernel's choice, for [`Udp::new`]: it is not known which one the other node has.
+    pub fn bind_both(mark: u32) -> Result<Vec<Socket>, Error> {
+        let v4 = Udp::bind(SocketAddr::from(([0; 4], 0)), mark)?;
+        let v6 = Udp::bind(SocketAddr::from(([0; 16], 0)), mark);
+        Ok(std::iter::once(v4).chain(v6).collect())
+    }
+
     /// Opens a socket, for [`Udp::new`]; `mark` is put on its packets. Its buffers take a capability.
     pub fn bind(at: SocketAddr, mark: u32) -> Result<Socket, Error> {
         let open = || -> io::Result<Socket> {
@@ -74,14 +86,22 @@ impl Udp {
         })
     }
 
-    /// Takes an open socket into the runtime.
-    pub fn new(socket: Socket) -> Result<Udp, Error> {
-        let open = || -> io::Result<Udp> {
+    /// Takes open sockets into the runtime.
+    pub fn new(sockets: Vec<Socket>) -> Result<Udp, Error> {
+        let open = |socket: Socket| -> io::Result<One> {
             let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
-            let space = Mutex::new((0..BATCH_SIZE).map(|_| vec![0; JOINED]).collect());
-            Ok(Udp { socket: UdpSocket::from_std(socket.into())?, state, space, closed: Mutex::default() })
+            let is_v4 = socket.local_addr()?.is_ipv4();
+            Ok(One { socket: UdpSocket::from_std(socket.into())?, state, is_v4 })
         };
-        open().map_err(|why| Error::system("use UDP", why))
+        let sockets = sockets.into_iter().map(open).collect::<io::Result<Vec<One>>>();
+        let sockets = sockets.map_err(|why| Error::system("use UDP", why))?;
+        let space = Mutex::new((0..BATCH_SIZE).map(|_| vec![0; JOINED]).collect());
+        Ok(Udp { sockets, space, closed: Mutex::default() })
+    }
+
+    /// The socket for an address; a single one serves both families.
+    fn towards(&self, to: SocketAddr) -> Option<&One> {
+        self.sockets.iter().find(|one| one.is_v4 == to.is_ipv4()).or(self.sockets.first())
     }
 
     /// Sends datagrams; waits while the socket is full. What the network refuses is lost, as on any link.
@@ -93,17 +113,18 @@ impl Udp {
             segment_size: transmit.segment_size,
             src_ip: transmit.from,
         };
-        let send = || self.state.try_send(UdpSockRef::from(&self.socket), &message);
+        let Some(One { socket, state, .. }) = self.towards(transmit.to) else { return };
+        let send = || state.try_send(UdpSockRef::from(socket), &message);
         let mut again = true;
         loop {
-            match self.socket.try_io(Interest::WRITABLE, send) {
+            match socket.try_io(Interest::WRITABLE, send) {
                 Err(why) if why.kind() == ErrorKind::WouldBlock => {
-                    if self.socket.writable().await.is_err() {
+                    if socket.writable().await.is_err() {
                         return;
                     }
                 }
                 // It was an error of an earlier datagram, maybe to another node, and this one was not sent for it.
-                Err(_) if std::mem::take(&mut again) => self.look_for_errors(),
+                Err(_) if std::mem::take(&mut again) => self.look_for_errors(socket),
                 Err(why) => {
                     tracing::debug!("not sent: {why}");
                     return;
@@ -113,8 +134,8 @@ impl Udp {
         }
     }
 
-    fn look_for_errors(&self) {
-        let found = icmp::closed_ports(&self.socket);
+    fn look_for_errors(&self, socket: &UdpSocket) {
+        let found = icmp::closed_ports(socket);
         self.closed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).extend(found);
     }
 
@@ -125,22 +146,35 @@ impl Udp {
 
     /// Waits until there may be datagrams.
     pub async fn may_receive(&self) {
-        let _ = self.socket.readable().await;
+        match self.sockets.as_slice() {
+            [one] => drop(one.socket.readable().await),
+            [one, other, ..] => tokio::select! {
+                _ = one.socket.readable() => {}
+                _ = other.socket.readable() => {}
+            },
+            [] => std::future::pending().await,
+        }
     }
 
     /// Hands over the datagrams that are there.
     pub fn receive(&self, mut take: impl FnMut(Received)) {
+        for one in &self.sockets {
+            self.receive_from(one, &mut take);
+        }
+    }
+
+    fn receive_from(&self, One { socket, state, .. }: &One, take: &mut impl FnMut(Received)) {
         let mut space = self.space.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let mut metas = [RecvMeta::default(); BATCH_SIZE];
         let mut slices: Vec<IoSliceMut> = space.iter_mut().map(|bytes| IoSliceMut::new(bytes)).collect();
-        let read = || self.state.recv(UdpSockRef::from(&self.socket), &mut slices, &mut metas);
-        let received = self.socket.try_io(Interest::READABLE, read);
+        let read = || state.recv(UdpSockRef::from(socket), &mut slices, &mut metas);
+        let received = socket.try_io(Interest::READABLE, read);
         drop(slices);
         let count = match received {
             Ok(count) => count,
             Err(why) => {
                 if why.kind() != ErrorKind::WouldBlock {
-                    self.look_for_errors();
+                    self.look_for_errors(socket);
                 }
                 return;
             }

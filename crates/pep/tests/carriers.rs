@@ -115,6 +115,76 @@ fn new_connections_pass_a_hub_that_gives_no_answer() {
     }
 }
 
+/// Time of a download of so many bytes.
+fn download(two: &Two, listener: &TcpListener, bytes: usize) -> Duration {
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut served = accept(listener);
+            served.read_exact(&mut [0; 2]).unwrap();
+            served.write_all(&noise(bytes)).unwrap();
+        });
+        let begin = Instant::now();
+        let mut stream = two.connect(SERVER, 8000);
+        stream.write_all(b"go").unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let mut all = vec![];
+        stream.read_to_end(&mut all).unwrap();
+        assert_eq!(Sha256::digest(all), Sha256::digest(noise(bytes)));
+        begin.elapsed()
+    })
+}
+
+/// hysteria 595: a network that polices UDP and lets TCP pass. 10 MB took 3.0 s without the node and 19.5 s with it.
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn policed_udp_moves_new_connections_to_tcp() {
+    if !can_run() {
+        return;
+    }
+    let rates = "send_rate = \"50 Mbit/s\"\nmost_rate = \"50 Mbit/s\"\nreceive_rate = \"50 Mbit/s\"\ninitial_rtt = \"10 ms\"\n";
+    let two = Two { rates, ..Two::new() };
+    let (terminal, _hub) = two.up();
+    let police = "nft 'add table inet police; add chain inet police out { type filter hook output priority -300; }; \
+                  add rule inet police out udp sport 7714 limit rate over 500 kbytes/second burst 100 kbytes drop'";
+    assert!(two.bed.at("h", police).status.success());
+    let listener = two.listener(SERVER);
+    let policed = download(&two, &listener, 3_000_000);
+    assert!(policed > Duration::from_secs(4), "{policed:?}");
+    wait_for("TCP is tried", 20, || over(&terminal).contains(&"hub over TCP".to_string()));
+    assert!(terminal.log().contains("of 50 Mbit/s: new connections try TCP"), "{}", terminal.log());
+    assert!(!terminal.log().contains("carries 0 bit/s"), "a request waits for nothing: {}", terminal.log());
+    let tried = download(&two, &listener, 10_000_000);
+    wait_for("TCP has won", 5, || terminal.log().contains("TCP takes new connections"));
+    let moved = download(&two, &listener, 10_000_000);
+    eprintln!("3 MB policed {policed:?}, 10 MB over TCP {tried:?} and {moved:?}");
+    assert!(tried < Duration::from_secs(4) && moved < Duration::from_secs(4), "{tried:?}, {moved:?}");
+    assert_eq!(terminal.status()["ledger_balances"], true);
+}
+
+/// A link that drops full packets and reports nothing (RFC 8899): `status` had hop.mtu for what is sent.
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn packets_that_shrink_behind_a_black_hole_are_reported() {
+    if !can_run() {
+        return;
+    }
+    let rates = "send_rate = \"50 Mbit/s\"\ninitial_rtt = \"10 ms\"\ncarrier = \"quic\"\n";
+    let two = Two { rates, ..Two::new() };
+    let (_terminal, hub) = two.up();
+    let mtu = || hub.status()["tunnel"]["peers"][0]["mtu"].as_u64();
+    assert_eq!(mtu(), Some(1472));
+    let hole = "nft 'add table inet hole; add chain inet hole out { type filter hook output priority -300; }; \
+                add rule inet hole out udp sport 7714 meta length gt 1400 drop'";
+    assert!(two.bed.at("h", hole).status.success());
+    let listener = two.listener(SERVER);
+    let time = download(&two, &listener, 2_000_000);
+    eprintln!("2 MB through a black hole for full packets: {time:?}");
+    assert_eq!(mtu(), Some(1200));
+    wait_for("it is logged", 5, || {
+        hub.log().contains("full packets of the tunnel do not arrive: it sends 1200 bytes")
+    });
+}
+
 /// With TCP alone, nothing but its own events wakes the tunnel's thread: over short links, a terminal did not notice that it was up.
 #[test]
 #[ignore = "sends real packets: root and `make test-all`"]

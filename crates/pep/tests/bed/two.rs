@@ -2,6 +2,7 @@
 
 use super::{Bed, Daemon, PEP, address, text, wait_for};
 use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -71,5 +72,28 @@ impl Two {
 
     pub fn listener(&self, host: &str) -> TcpListener {
         self.bed.within("s", || TcpListener::bind(address(host, 8000)).unwrap())
+    }
+}
+
+/// Names as a host finds them (`ip netns exec` puts this file in the place of /etc/hosts).
+pub struct Names(PathBuf);
+
+impl Names {
+    pub fn new(two: &Two, host: &str, lines: &str) -> Names {
+        let folder = PathBuf::from("/etc/netns").join(two.bed.name(host));
+        std::fs::create_dir_all(&folder).unwrap();
+        let names = Names(folder);
+        names.set(lines);
+        names
+    }
+
+    pub fn set(&self, lines: &str) {
+        std::fs::write(self.0.join("hosts"), format!("127.0.0.1 localhost\n{lines}\n")).unwrap();
+    }
+}
+
+impl Drop for Names {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
