@@ -199,11 +199,12 @@ def _search(
     whole = 1.0 if goal is None else 1 - _FOR_GOAL
     race.allow(_FIRST_LOOK * whole)
     singles, untried = _chosen(race, found, can)
-    # What the waterfall proved together is the likeliest advice: it comes first, and is made certain before anything else is tried.
+    # What the waterfall proved, alone or together, is the likeliest advice: it comes first, and is made certain before anything else
+    # is tried.
     proven = _proven(race, singles, found)
     race.run((trial, 0) for trials in proven for trial in trials)
-    pairs_first = [pair for _, _, pair in proven]
-    _make_sure(race, base, pairs_first, served)
+    pairs_first = [trials[-1] for trials in proven if len(trials) > 1]
+    _make_sure(race, base, [trials[-1] for trials in proven], served)
     race.run((trial, 0) for trial in singles)
     race.allow(whole)
     # The best rows are made certain while there is a budget; what was not looked at comes after them.
@@ -332,22 +333,25 @@ def _neutral(
     return list(itertools.islice(fit, _TOGETHER))
 
 
-def _proven(race: Race, singles: Sequence[Trial], found: Diagnosis) -> list[tuple[Trial, Trial, Trial]]:
-    """For each group the two causes that the waterfall took away first: a remedy for each, and both together.
+def _proven(race: Race, singles: Sequence[Trial], found: Diagnosis) -> list[list[Trial]]:
+    """For each group a remedy for what the waterfall took away first, and one for what came after it and both together.
 
     Of the remedies for a cause it is the one that is for nothing else, and the smallest change: what it does is what was proven.
     """
-    made: list[tuple[Trial, Trial, Trial]] = []
+    made: list[list[Trial]] = []
     for chain in found.chains:
-        for first, second in itertools.pairwise(chain[:3]):
-            parts = [_made_for(cause, singles) for cause in (first, second)]
-            one, other = parts
-            if one is None or other is None or one is other or not one.remedy or not other.remedy:
-                continue
+        if not chain or (one := _made_for(chain[0], singles)) is None:
+            continue
+        others = [trial for cause in chain[1:3] if (trial := _made_for(cause, singles)) not in (None, one)]
+        made.append([one])
+        for other in others:
+            assert one.remedy
+            assert other is not None
+            assert other.remedy
             pair = both(one.remedy, other.remedy)
-            known = {trial.remedy.title for _, _, trial in made if trial.remedy}
+            known = {trials[-1].remedy.title for trials in made if trials[-1].remedy}
             if pair is not None and pair.title not in known and not race.possible(pair):
-                made.append((one, other, Trial(pair)))
+                made.append([other, Trial(pair)])
     return made
 
 
