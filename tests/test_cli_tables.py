@@ -9,6 +9,7 @@ import pytest
 from conftest import SMALL
 from longhaul import load, qoe, tables
 from longhaul.cli.tables import _print
+from longhaul.units import quantity
 from rich.console import Console
 
 SIZED = SMALL.replace('name = "users"', 'name = "users"\napp = { kind = "bulk", size = "200 kB" }')
@@ -60,6 +61,25 @@ def test_a_run_without_end_shows_goodput(command, scenario, tmp_path):
     head = command("run", scenario, "--out", tmp_path / "r").out.split("Links")[0]
     assert "Goodput" in head
     assert "ompletion" not in head
+
+
+def test_goodput_alone_is_a_flow_s_and_that_of_a_run_has_one_name_in_every_command(command, written, tmp_path):
+    """A transfer of 4 MB has one rate in its own time and another over the run: a name for each, the same in `run` and `sweep`."""
+    text = SIZED.replace("200 kB", "4 MB")
+    file = written(text)
+    run = command("run", file, "--out", tmp_path / "r").out
+    endless = written(text.replace(text[text.index("app") : text.index("\n", text.index("app"))], ""))
+    alone = command("run", endless, "--out", tmp_path / "e").out
+    shown = command(
+        "sweep", endless, "--out", tmp_path / "s", "--grid", "link.satellite.rate=['1 Mbit/s', '2 Mbit/s']"
+    ).out
+    assert "Goodput" in _table(run, "Flows")
+    assert "over the run" not in _table(run, "Flows")
+    assert "Goodput over the run" in alone.split("Links")[0]
+    assert "Goodput over the" in shown
+    # The number of a run is the one that the sweep shows: bits delivered over the whole measured time.
+    result = load(tmp_path / "e")
+    assert tables.key_numbers(result)[0] == ("Goodput over the run", quantity(result.metrics["goodput_bps"], "bit/s"))
 
 
 def test_a_run_of_requests_and_pages_shows_their_times(command, written, tmp_path):

@@ -209,3 +209,29 @@ def test_like_applications_are_compared_with_like_ones():
     assert {app: [one["id"] for one in members] for app, members in qoe.like(flows).items()} == {
         "web": [2, 0], "cbr": [1],
     }  # fmt: skip
+
+
+def test_what_a_proxy_acknowledged_early_is_no_limit_of_the_application():
+    """Behind premature ACKs a sender has nothing left to send long before the receiver has all."""
+    scenario = (
+        Scenario("early", duration="60 s")
+        .link("lan", "server", "hub", rate="1 Gbit/s", delay="1 ms")
+        .link(
+            "satellite",
+            "hub",
+            "client",
+            rate="50 Mbit/s",
+            delay="250 ms",
+            queue="5000 packets",
+            forward={"loss": "1 %"},
+        )
+        .flow("server", "client", name="f", app={"kind": "bulk", "size": "1 MB"})
+        .middlebox("hub", "premature_ack", name="pep", buffer="4000 packets")
+    )
+    result = longhaul.run(scenario)
+    (flow,) = result.summary["flows"]
+    assert explain.main_limit(flow)[0] == "application"
+    text = explain.accounting(flow, explain.content_of(result))
+    assert "all acknowledged early by pep" in text
+    assert "application" not in text
+    assert explain.limit_title("application", [{"group": "other"}], explain.content_of(result)) == "application"

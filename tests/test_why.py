@@ -221,3 +221,46 @@ def test_the_explanation_names_the_limit(case):
         assert words in first, first
     for words in case.never:
         assert words not in first, first
+
+
+def test_a_fixed_so_rcvbuf_is_the_receiver_s_window():
+    """lightway#437: 11.22 Mbit/s over 190 ms with SO_RCVBUF, 161 without: rmem_max of 212,992 bytes, doubled, of which 5/8 are window."""
+    scenario = (
+        Scenario("SO_RCVBUF", duration="25 s", warmup="5 s")
+        .link("wan", "a", "b", rate="50 Mbit/s", delay="95 ms", queue="1500 packets")
+        .flow("a", "b", name="f", tcp={"variant": "linux", "so_rcvbuf": "212992 B"})
+    )
+    found = why(scenario.document()).groups[0]
+    assert found.causes[0].cause == "receiver's window"
+    assert "SO_RCVBUF of 213 kB, which the kernel doubles and does not autotune" in found.steps[0].causes[0].clause
+    assert found.value == pytest.approx(11.2e6, rel=0.01)
+
+
+def test_an_answer_is_not_faster_than_the_round_trip_it_is_compared_with():
+    """A response of 298 ms stood beside a round trip of 300: that of full segments, which a short question does not fill."""
+    scenario = (
+        Scenario("thin", duration="60 s")
+        .link("modem", "a", "b", rate="64 kbit/s", delay="50 ms", queue="100 packets")
+        .flow("a", "b", name="q", app={"kind": "request", "request": "110 B", "response": "200 B", "think": "1 s"})
+    )
+    found = why(scenario.document()).groups[0]
+    # Twice 50 ms, and 150 and 240 bytes at 64 kbit/s.
+    assert found.ideal.value == pytest.approx(0.1 + 8 * 390 / 64e3, rel=0.01)
+    assert found.value >= 0.999 * found.ideal.value
+    assert found.path[0].clause == "the path's delay, a round trip of 149 ms"
+
+
+def test_timers_beside_round_trips_have_the_digits_that_tell_them_apart():
+    """1 s and 1.0004 s were both 1 s."""
+    scenario = (
+        Scenario("nearly", duration="30 s")
+        .link("l", "a", "b", rate="10 Mbit/s", delay="500 ms", queue="1000 packets")
+        .flow("a", "b", name="f", app={"kind": "bulk", "size": "1 MB"})
+    )
+    found = why(scenario.document())
+    shown = [
+        one for group in found.groups for one in (*group.effects, *group.without_effect) if "rto.initial" in one.clause
+    ]
+    assert shown
+    assert "timeout of 1 s (rto.initial), shorter than the round trip of 1.0" in shown[0].clause
+    assert "round trip of 1 s" not in shown[0].clause

@@ -116,7 +116,7 @@ def compare(*results: Result | str | Path, names: Sequence[str] | None = None) -
         found = tuple(held.get(metric) for held in values)
         if any(value is not None for value in found):
             *place, end = metric.rsplit(".", 1)
-            title = definitions.get(end, {}).get("title", end)
+            title = qoe.title(end, definitions, of_flow=False)
             label = f"{title} ({place[0].removeprefix('group.')})" if place else title
             rows.append((label, unit_of(end, definitions), found))
     try:

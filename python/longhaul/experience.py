@@ -66,12 +66,12 @@ class Experience:
         sign = 1.0 if self.kind in LARGER else -1.0
         return sign * math.fsum(math.log(value) for value in self.values.values()) / len(self.values)
 
-    def text(self, metric: str | None = None) -> str:
-        """One of its metrics with its unit, as in "3.2 s"."""
+    def text(self, metric: str | None = None, digits: int = 3) -> str:
+        """One of its metrics with its unit and so many digits, as in "3.2 s"."""
         name = metric or self.first
         if self.never:
             return "never"
-        text = quantity(self.values[name], unit_of(name), 3)
+        text = quantity(self.values[name], unit_of(name), digits)
         missing, every = self.unfinished
         if not missing:
             return text

@@ -6,9 +6,10 @@ only once it was taken away.
 
 from __future__ import annotations
 
+import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from .document import Document, read
 from .errors import LonghaulError, ResultError
 from .experience import unit_of
 from .results import Result, load_run
+from .sweep.processors import cores
 from .units import counted, quantity
 from .usage import NAMES
 from .why import BUDGET_S, Explanation, why
@@ -44,8 +46,30 @@ def _is_sttp(section: Mapping[str, Any]) -> bool:
     return str(control.get("kind")).startswith("sttp")
 
 
+#: Proxies that acknowledge data before the receiver does.
+_EARLY = frozenset({"premature_ack", "paced", "split"})
+
+
+def _acknowledges(group: str, content: Mapping[str, Any]) -> str:
+    """The proxy that acknowledges a group's data before the receiver does: its sender has nothing left to send long before its end.
+
+    Only of transfers of given size: other applications pause by themselves.
+    """
+    section: Mapping[str, Any] = next((one for one in content.get("flow", ()) if one.get("name") == group), {})
+    app = section.get("app") or {}
+    if app.get("kind") != "bulk" or not app.get("size"):
+        return ""
+    boxes = (
+        one for one in content.get("middlebox", ()) if one["kind"] in _EARLY and group in one.get("flows", [group])
+    )
+    return next((str(one.get("name") or one["kind"]) for one in boxes), "")
+
+
 def limit_title(name: str, flows: Sequence[Mapping[str, Any]], content: Mapping[str, Any]) -> str:
     """How a limit of these flows is called; `content` is the resolved scenario."""
+    if name == "application" and (early := {_acknowledges(str(flow.get("group")), content) for flow in flows}) != {""}:
+        proxies = " or ".join(sorted(early - {""}))
+        return f"{'application, or ' if '' in early else ''}all acknowledged early by {proxies}"
     usual, special = NAMES.get(name, name), _STTP_NAMES.get(name, "")
     sttp = {section.get("name") for section in content.get("flow", ()) if special and _is_sttp(section)}
     kinds = {flow.get("group") in sttp for flow in flows}
@@ -74,6 +98,8 @@ class Explained:
     explanation: Explanation | None = None
     #: Why no cause was tested.
     reason: str = ""
+    #: The resolved scenario; an empty one if it was not kept.
+    content: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def tested(self) -> bool:
@@ -84,7 +110,7 @@ class Explained:
     def others(self) -> list[GroupText]:
         """The accounting of groups for which no cause was tested."""
         tested = {one.group for one in self.explanation.groups} if self.explanation else set()
-        return group_texts([flow for flow in self.flows if flow["group"] not in tested])
+        return group_texts([flow for flow in self.flows if flow["group"] not in tested], self.content)
 
     @property
     def text(self) -> str:
@@ -92,14 +118,22 @@ class Explained:
         if self.explanation is not None:
             return "\n".join([self.explanation.text, *(f"{one.name}: {one.text}" for one in self.others)])
         return "\n".join(
-            [f"Causes were not tested: {self.reason}.", *(f"{one.name}: {one.text}" for one in group_texts(self.flows))]
+            [
+                f"Causes were not tested: {self.reason}.",
+                *(f"{one.name}: {one.text}" for one in group_texts(self.flows, self.content)),
+            ]
         )
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain data."""
         tested = self.explanation.to_dict() if self.explanation else {"groups": []}
         flows = [
-            {"flow": flow["id"], "name": flow["name"], "text": accounting(flow), "time": usage.by_time(flow)}
+            {
+                "flow": flow["id"],
+                "name": flow["name"],
+                "text": accounting(flow, self.content),
+                "time": usage.by_time(flow),
+            }
             for flow in self.flows
         ]
         return {"name": self.name, "tested": self.tested, "reason": self.reason, **tested, "accounting": flows}
@@ -130,7 +164,7 @@ def explain_result(
     """What limits the flows of a run, within `seconds` of wall-clock time; causes are tested if the scenario can be run again."""
     flows = _chosen(result.summary, chosen)
     if reason := _untestable(result, seconds):
-        return Explained(result.name, flows, reason=reason)
+        return Explained(result.name, flows, reason=reason, content=content_of(result))
     document = Document(result.scenario, f"the scenario of {result.name}")
     try:
         # A run of another build is no base for runs of this one.
@@ -138,8 +172,40 @@ def explain_result(
         summary = result.summary if same else core.run(document, tables=False)
     except LonghaulError as error:
         # A trace that is gone, a congestion control in Python that is not registered here.
-        return Explained(result.name, flows, reason=f"its scenario cannot be run again ({str(error).splitlines()[0]})")
+        return Explained(
+            result.name,
+            flows,
+            reason=f"its scenario cannot be run again ({str(error).splitlines()[0]})",
+            content=content_of(result),
+        )
     return _explained(document, (), summary, seconds, chosen, observer)
+
+
+#: A report tests causes by itself if that takes no longer, in s of wall-clock time.
+AT_ONCE_S = 5.0
+#: So many runs as the scenario's own are worth a begin within that time: fewer than the candidates of most scenarios.
+_AT_ONCE_RUNS = 10
+
+
+def explain_at_once(result: Result) -> Explained:
+    """What limits the flows of a run, if all of it can be tested in `AT_ONCE_S`: a report has it without being asked.
+
+    What is not complete by then is left out: the strongest of the causes that were tested may not be the strongest one.
+    """
+    flows = result.summary["flows"]
+    late = f"that takes more than {quantity(AT_ONCE_S, 's')}; longhaul report --explain RESULT does it"
+    took = float(result.timing.get("wall_s") or 0.0) if result.path else 0.0
+    if took * _AT_ONCE_RUNS > AT_ONCE_S * cores():
+        return Explained(result.name, flows, reason=late, content=content_of(result))
+    began = time.monotonic()
+    found = explain_result(result, AT_ONCE_S)
+    if found.explanation is not None and (
+        time.monotonic() - began >= AT_ONCE_S
+        or found.explanation.untested
+        or any(group.not_run for group in found.explanation.groups)
+    ):
+        return Explained(result.name, flows, reason=late, content=content_of(result))
+    return found
 
 
 def _explained(
@@ -154,8 +220,9 @@ def _explained(
     groups = list(dict.fromkeys(str(flow["group"]) for flow in flows if main_limit(flow)[0]))
     if not groups:
         return Explained(str(summary["name"]), flows, reason="no flow was active in the measured time")
+    content = tomllib.loads(core.resolve(document, changes)[0])
     made = why(document, changes, summary=summary, groups=groups, seconds=seconds, observer=observer)
-    return Explained(str(summary["name"]), flows, made)
+    return Explained(str(summary["name"]), flows, made, content=content)
 
 
 def _untestable(result: Result, seconds: float) -> str:
@@ -183,8 +250,8 @@ def _chosen(
     return [*active, *(flow for flow in flows if flow["id"] not in known)]
 
 
-def accounting(flow: Mapping[str, Any]) -> str:
-    """Where a flow's time went, in a line.
+def accounting(flow: Mapping[str, Any], content: Mapping[str, Any] | None = None) -> str:
+    """Where a flow's time went, in a line; `content` is the resolved scenario, by which proxies are named.
 
     >>> flow = {"limited": {"receiver_window": 0.9, "slow_start": 0.1}, "metrics": {"goodput_bps": 1e6, "loss_rate": 0.01}}
     >>> accounting(flow)
@@ -199,7 +266,10 @@ def accounting(flow: Mapping[str, Any]) -> str:
     kind = qoe.kind_of_flow(flow)
     felt = [name for name in qoe.of_flow(metrics, kind) if metrics.get(name) is not None] if kind != "streams" else []
     ordered = sorted(((share, name) for name, share in shares.items() if share >= _WORTH), reverse=True)
-    parts = [f"{NAMES.get(name, name)} {quantity(share, 'share', 2)}" for share, name in ordered[:_NAMED]]
+    parts = [
+        f"{limit_title(name, [flow], content) if content else NAMES.get(name, name)} {quantity(share, 'share', 2)}"
+        for share, name in ordered[:_NAMED]
+    ]
     text = (
         f"goodput {quantity(metrics.get('goodput_bps'), 'bit/s')}"
         if metrics.get("delivered_bytes") != 0
@@ -246,19 +316,19 @@ class GroupText:
     text: str
 
 
-def group_texts(flows: Sequence[dict[str, Any]]) -> list[GroupText]:
-    """One line for each group of flows: where the time of its median flow went."""
+def group_texts(flows: Sequence[dict[str, Any]], content: Mapping[str, Any] | None = None) -> list[GroupText]:
+    """One line for each group of flows: where the time of its median flow went; `content` as in `accounting`."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for flow in flows:
         groups.setdefault(str(flow["group"]), []).append(flow)
-    return [GroupText(name, len(members), _group_text(members)) for name, members in groups.items()]
+    return [GroupText(name, len(members), _group_text(members, content)) for name, members in groups.items()]
 
 
-def _group_text(flows: list[dict[str, Any]]) -> str:
+def _group_text(flows: list[dict[str, Any]], content: Mapping[str, Any] | None) -> str:
     active = worst_first(flows)
     if not active:
-        return accounting(flows[0])
-    text = accounting(active[len(active) // 2])
+        return accounting(flows[0], content)
+    text = accounting(active[len(active) // 2], content)
     if len(flows) > 1:
         ends = [found for flow in (active[0], active[-1]) if (found := qoe.noticed(flow))]
         texts = [quantity(value, unit_of(name)) for name, value in ends]

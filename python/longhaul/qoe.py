@@ -102,13 +102,14 @@ def unfinished(result: Result) -> tuple[int, int]:
 
 
 def title(metric: str, definitions: Mapping[str, Mapping[str, str]], *, of_flow: bool) -> str:
-    """A metric's title; goodput says over which time it is meant, since that of a transfer with an end has two.
+    """A metric's title. Goodput alone is a flow's, over the time in which it was active; that of a group or a run, over all of the
+    measured time, has a name of its own, since a transfer with an end has another number there.
 
-    >>> title("goodput_bps", {}, of_flow=True), title("loss_rate", {}, of_flow=True)
-    ('Goodput while active', 'loss_rate')
+    >>> [title("goodput_bps", {}, of_flow=one) for one in (True, False)], title("loss_rate", {}, of_flow=True)
+    (['Goodput', 'Goodput over the run'], 'loss_rate')
     """
     if metric == "goodput_bps":
-        return "Goodput while active" if of_flow else "Goodput over the run"
+        return "Goodput" if of_flow else "Goodput over the run"
     return definitions.get(metric, {}).get("title", metric)
 
 

@@ -257,7 +257,7 @@ class Result:
         from . import report
 
         with tempfile.TemporaryDirectory(prefix="longhaul-") as place:
-            file = report.write_run_report(self, Path(place) / "report.html", None)
+            file = report.write_run_report(self, Path(place) / "report.html", None, explain_s=0.0)
             return Page(file.read_text(encoding="utf-8"), height)
 
     def _repr_html_(self) -> str:
@@ -270,7 +270,10 @@ class Result:
         )
         from . import explain as explaining
 
-        lines = [f"{one.name}: {one.text}" for one in explaining.group_texts(self.summary["flows"])]
+        lines = [
+            f"{one.name}: {one.text}"
+            for one in explaining.group_texts(self.summary["flows"], explaining.content_of(self))
+        ]
         text = "".join(f"<p>{escape(line)}</p>" for line in lines[:6])
         return f"<b>{escape(self.name)}</b>, seed {self.summary['seed']}<table>{numbers}</table>{text}"
 
@@ -280,11 +283,12 @@ class Result:
         progress: Callable[[int, int], None] | None = None,
         *,
         force: bool = False,
-        explain_s: float = 0.0,
+        explain_s: float | None = None,
     ) -> Path:
         """Writes the report, one HTML file that needs nothing else, and returns its path.
 
-        With `explain_s` it begins with what limits the flows, tested for at most so many seconds of wall-clock time.
+        It begins with what limits the flows, tested for at most `explain_s` seconds of wall-clock time; without a number, if that takes
+        less than five seconds. With 0 nothing is tested.
 
         `progress(done, total)` is called before each figure and at the end. `report.html` in the result's directory is not replaced,
         but by `force`, where it was changed: `OutputError`.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from . import qoe
 from .explain import content_of, limit_title, main_limit
 from .results import Result, unit_of
-from .units import counted, difference, plus_minus, quantity
+from .units import counted, difference, plus_minus, quantity, significant
 from .why.case import link_name
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def run_table(result: Result) -> Table:
     """Every metric of the run."""
     rows = [
         [
-            result.definitions.get(name, {}).get("title", name),
+            qoe.title(name, result.definitions, of_flow=False),
             show(result, name, value),
             result.definitions.get(name, {}).get("definition", ""),
         ]
@@ -192,7 +192,7 @@ def predictions(result: Result) -> Table:
         row = [str(flow["name"]), quantity(measured, "bit/s")]
         for n in names:
             value = (flow.get("predicted") or {}).get(n)
-            ratio = f" ({measured / value:.2f}×)" if value and measured is not None else ""
+            ratio = f" ({significant(measured / value, 2)}×)" if value and measured is not None else ""
             row.append(quantity(value, "bit/s") + ratio)
         rows.append(row)
     return Table(headings, rows)
@@ -207,7 +207,8 @@ def key_numbers(result: Result) -> list[tuple[str, str]]:
     if "jain_index" in shown and (len(result.summary["flows"]) < 2 or not qoe.like_demand(result)):
         shown.remove("jain_index")
     numbers = [
-        (result.definitions[n]["title"], quantity(result.metrics[n], unit_of(n, result.definitions))) for n in shown
+        (qoe.title(n, result.definitions, of_flow=False), quantity(result.metrics[n], unit_of(n, result.definitions)))
+        for n in shown
     ]
     missing, all_of_them = qoe.unfinished(result)
     if missing:

@@ -69,6 +69,33 @@ def quantity(value: float | None, unit: str, digits: int = 3) -> str:
     return f"{number} {unit.removesuffix('s') if number == '1' else unit}"
 
 
+#: With more digits than these two numbers are as good as equal.
+_MOST_DIGITS = 9
+
+
+def digits_apart(values: Iterable[float], unit: str, least: int = 3) -> int:
+    """So many digits that values which differ differ in their texts too, at least `least`.
+
+    >>> digits_apart([7.3e6, 7.302e6], "B"), digits_apart([0.3, 0.298], "s"), digits_apart([5.0, 5.0], "s")
+    (4, 3, 3)
+    """
+    different = sorted(set(values))
+    for digits in range(least, _MOST_DIGITS):
+        if len({quantity(value, unit, digits) for value in different}) == len(different):
+            return digits
+    return _MOST_DIGITS
+
+
+def apart(values: Sequence[float], unit: str) -> list[str]:
+    """Values that one sentence compares, with the digits that tell them apart.
+
+    >>> apart([7.3e6, 7.302e6], "B"), apart([1.0, 1.0004], "s")
+    (['7.3 MB', '7.302 MB'], ['1 s', '1.0004 s'])
+    """
+    digits = digits_apart(values, unit)
+    return [quantity(value, unit, digits) for value in values]
+
+
 def plus_minus(value: float | None, half: float | None, unit: str) -> str:
     """A mean with the half width of its interval, in one unit: two digits of the interval, but no more than four of the mean.
 

@@ -189,6 +189,13 @@ impl Flow<'_> {
             // The kernel keeps room for its own overhead; the clamp is what is offered.
             setsockopt(&socket, sockopt::RcvBufForce, &(bytes as usize * 2))?;
         }
+        // What the scenario's application sets on its socket: the kernel doubles both.
+        if let Some(bytes) = tcp.so_rcvbuf.asked() {
+            setsockopt(&socket, sockopt::RcvBufForce, &(usize::try_from(bytes).unwrap_or(usize::MAX)))?;
+        }
+        if let Some(bytes) = tcp.so_sndbuf.asked() {
+            setsockopt(&socket, sockopt::SndBufForce, &(usize::try_from(bytes).unwrap_or(usize::MAX)))?;
+        }
         self.clamp_window(&socket)?;
         Ok(socket)
     }

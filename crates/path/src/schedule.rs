@@ -79,6 +79,10 @@ impl<T: Copy> Steps<T> {
         }
         self.cursor
     }
+    fn from(&self, time: Instant) -> T {
+        let next = self.steps.partition_point(|(at, _)| *at <= time);
+        self.steps[next.saturating_sub(1)].1
+    }
     fn at(&mut self, now: Instant) -> T {
         let index = self.index_at(now);
         self.steps[index].1
@@ -166,6 +170,17 @@ impl Schedule {
     /// Propagation delay for a packet that leaves at `now`.
     pub fn delay_at(&mut self, now: Instant) -> Duration {
         if self.constant { self.delay.steps[0].1 } else { self.delay.at(now) }
+    }
+
+    /// The rate, and the delay, from `time` on, wherever the last look was.
+    pub fn from(&self, time: Instant) -> (Rate, Duration) {
+        (self.rate.from(time), self.delay.from(time))
+    }
+
+    /// When rate or delay change, in no order.
+    pub fn changes(&self) -> impl Iterator<Item = Instant> {
+        let rates = self.rate.steps.iter().map(|(time, _)| *time);
+        rates.chain(self.delay.steps.iter().map(|(time, _)| *time))
     }
 
     /// True if what leaves at `now` is lost in a fade.
@@ -263,6 +278,22 @@ mod tests {
         let schedule = Schedule::new(Rate::from_bps(8_000), ms(1), &[], &[outage]);
         let lost: Vec<bool> = [4, 5, 6, 7].map(|t| schedule.in_fade(at(t))).to_vec();
         assert_eq!(lost, [false, true, true, false]);
+    }
+
+    #[test]
+    fn what_holds_from_a_time_on_is_known_without_a_look() {
+        let changes = [
+            Change { at: ms(5), rate: None, delay: Some(ms(40)) },
+            Change { at: ms(9), rate: Some(Rate::from_bps(4_000)), delay: None },
+        ];
+        let schedule = Schedule::new(Rate::from_bps(8_000), ms(20), &changes, &[]);
+        let found = [4, 5, 8, 9, 99].map(|t| schedule.from(at(t)));
+        let (fast, slow) = (Rate::from_bps(8_000), Rate::from_bps(4_000));
+        assert_eq!(found, [(fast, ms(20)), (fast, ms(40)), (fast, ms(40)), (slow, ms(40)), (slow, ms(40))]);
+        let mut times: Vec<Instant> = schedule.changes().collect();
+        times.sort();
+        times.dedup();
+        assert_eq!(times, [0, 5, 9].map(at));
     }
 
     #[test]

@@ -110,11 +110,17 @@ impl<'a> Context<'a> {
         if self.facts(flow).server_sends { &instance.forward } else { &instance.reverse }
     }
 
-    /// Time in which a flow was active while measured, in seconds.
-    pub fn active_s(&self, flow: FlowId) -> f64 {
+    /// From when to when a flow was active while measured.
+    pub fn active(&self, flow: FlowId) -> (Instant, Instant) {
         let (instance, end) = (&self.run.network.flows[flow], self.run.end);
         let until = self.facts(flow).app.finished.or(instance.stop).unwrap_or(end).min(end);
-        until.since(instance.start.max(self.begin)).as_secs_f64()
+        (instance.start.max(self.begin), until)
+    }
+
+    /// Time in which a flow was active while measured, in seconds.
+    pub fn active_s(&self, flow: FlowId) -> f64 {
+        let (begin, until) = self.active(flow);
+        until.since(begin).as_secs_f64()
     }
 
     /// Round trip time of a full segment and its ACK without queues.

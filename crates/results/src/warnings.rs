@@ -7,10 +7,13 @@ use crate::{FlowFailure, FlowSummary, LinkSummary, Metric, MiddleboxSummary, War
 use longhaul_cc::{Algorithm, Pacing, SlowStartKind};
 use longhaul_scenario::middlebox::OnQuic;
 use longhaul_scenario::{CarrierSpec, MiddleboxInstance, MiddleboxSpec, ShareSpec};
-use longhaul_units::{DeclaredId, Duration, FlowId, GroupId, IdVec, Limit, LinkId, MiddleboxId, ids};
+use longhaul_units::{
+    DeclaredId, Duration, Figure, FlowId, GroupId, IdVec, Limit, LinkId, MiddleboxId, apart, ids, readable,
+};
 
 mod handshake;
 mod probe_rtt;
+mod spans;
 
 /// A limit is worth a warning when it held the flow for so much of its time.
 const NOTICEABLE: f64 = 0.05;
@@ -185,7 +188,13 @@ fn is_window_limited(context: &Context<'_>, flow: &FlowSummary) -> bool {
     let limited =
         flow.limited.iter().find(|(name, _)| *name == "receiver_window").map_or(0.0, |(_, share)| *share);
     let Some(buffer) = window_bytes(context, flow) else { return false };
-    limited > NOTICEABLE && bandwidth_delay_product(context, flow).is_some_and(|product| buffer < product)
+    if limited <= NOTICEABLE {
+        return false;
+    }
+    match spans::allowed(&spans::spans(context, flow), buffer) {
+        Some(allowed) => allowed.rate_bps < (1.0 - NOTICEABLE) * allowed.without_bps,
+        None => bandwidth_delay_product(context, flow).is_some_and(|product| buffer < product),
+    }
 }
 
 /// A round trip above the first retransmission timeout, if nothing shows that the SYN was sent again for nothing: by the letter of the
@@ -206,12 +215,11 @@ fn first_rto(context: &Context<'_>, flow: &FlowSummary) -> Option<String> {
     } else {
         String::new()
     };
+    let [trip, first] = apart([rtt_s, tcp.rto.initial.as_secs_f64()], Figure::Time);
     Some(format!(
-        "the round trip of {:.1} s is longer than the first retransmission timeout, {} (rto.initial): the SYN is taken for lost, and \
-         the connection begins with one segment (RFC 5681 section 3.1){then}. rto = {{ initial = \"{:.0} s\" }} avoids it, or \
+        "the round trip of {trip} is longer than the first retransmission timeout, {first} (rto.initial): the SYN is taken for lost, \
+         and the connection begins with one segment (RFC 5681 section 3.1){then}. rto = {{ initial = \"{:.0} s\" }} avoids it, or \
          timestamps = true with spurious_detection = {{ eifel = true }}, as variant = \"linux\" has",
-        rtt_s,
-        tcp.rto.initial,
         (2.0 * rtt_s).ceil(),
     ))
 }
@@ -229,12 +237,10 @@ fn early_timeouts(context: &Context<'_>, flow: &FlowSummary) -> Option<String> {
     // A timeout needs a packet that is lost; one that is sent again may be lost again.
     let unexplained = timeouts >= ENOUGH_TIMEOUTS && timeouts > 2.0 * lost;
     (unexplained && most - least > min_rto.as_secs_f64()).then(|| {
+        let [least, most] = apart([least, most], Figure::Time);
         format!(
-            "{timeouts} timeouts beside {lost} lost packets: the RTT varies from {:.0} to {:.0} ms, by more than the smallest \
-             timeout, {:.0} ms (min_rto); what is sent again has mostly arrived",
-            1e3 * least,
-            1e3 * most,
-            1e3 * min_rto.as_secs_f64(),
+            "{timeouts} timeouts beside {lost} lost packets: the RTT varies from {least} to {most}, by more than the smallest \
+             timeout, {min_rto} (rto.min); what is sent again has mostly arrived",
         )
     })
 }
@@ -256,17 +262,15 @@ fn held_beyond_the_path(
         let product = middlebox.flows.iter().filter_map(fills).fold(0.0, f64::max);
         let metrics = &middleboxes[middlebox.id].metrics;
         let (mean, most) = (metrics.get(UNDELIVERED_MEAN_BYTES)?, metrics.get(UNDELIVERED_MAX_BYTES)?);
+        let [mean_text, most_text, product_text] = apart([mean, most, product], Figure::Data);
         (product > 0.0 && mean > FILLED_TWICE * product).then(|| Warning {
             code: "held_by_middlebox",
             object: middlebox.name.clone(),
             message: format!(
-                "it held {} on average, {} at most, that it had acknowledged and no receiver had: more than twice the {} that \
-                 fill the path (bandwidth-delay product). What is more than these waits in its buffer, in the window of its long \
-                 hop, or at the receiver behind a loss, and is lost if it breaks down: `buffer`, `receive_buffer` of the long \
-                 hop and the `credit` of `transport = \"hop\"` limit it",
-                amount(mean),
-                amount(most),
-                amount(product),
+                "it held {mean_text} on average, {most_text} at most, that it had acknowledged and no receiver had: more than twice \
+                 the {product_text} that fill the path (bandwidth-delay product). What is more than these waits in its buffer, in \
+                 the window of its long hop, or at the receiver behind a loss, and is lost if it breaks down: `buffer`, \
+                 `receive_buffer` of the long hop and the `credit` of `transport = \"hop\"` limit it",
             ),
         })
     };
@@ -346,12 +350,12 @@ fn peer_window(context: &Context<'_>, flow: &FlowSummary) -> Option<f64> {
 }
 
 fn peer_window_message(context: &Context<'_>, flow: &FlowSummary, window: f64) -> String {
+    let product = bandwidth_delay_product(context, flow).unwrap_or_default();
+    let [small, large] = apart([window, product], Figure::Data);
     format!(
-        "STTP's peer_window of {} is smaller than the {} of payload that fill the path (bandwidth-delay product) and limits the \
-         flow to {:.2} Mbit/s (window/RTT); peer_window = 0 is no such limit",
-        amount(window),
-        amount(bandwidth_delay_product(context, flow).unwrap_or_default()),
-        window * 8.0 / round_trip(context, flow) / 1e6,
+        "STTP's peer_window of {small} is smaller than the {large} of payload that fill the path (bandwidth-delay product) and limits \
+         the flow to {} (window/RTT); peer_window = 0 is no such limit",
+        readable(window * 8.0 / round_trip(context, flow), Figure::Rate),
     )
 }
 
@@ -375,12 +379,12 @@ fn full_return_link<'a>(
 
 fn return_link_message(link: &LinkSummary) -> String {
     format!(
-        "the return link {} ({} to {}) is full, {:.1} % of it is in use, and limits the flow: ACKs wait there. A larger receive \
+        "the return link {} ({} to {}) is full, {} of it is in use, and limits the flow: ACKs wait there. A larger receive \
          buffer would only make their queue longer; fewer or shorter ACKs, or a faster return link, would help",
         link.name,
         link.from,
         link.to,
-        100.0 * link.metrics.get(UTILISATION).unwrap_or_default(),
+        readable(link.metrics.get(UTILISATION).unwrap_or_default(), Figure::Share),
     )
 }
 
@@ -423,24 +427,38 @@ fn window_bytes(context: &Context<'_>, flow: &FlowSummary) -> Option<f64> {
 
 fn receive_buffer_message(context: &Context<'_>, flow: &FlowSummary) -> String {
     let buffer = window_bytes(context, flow).unwrap_or_default();
+    let key = window_key(context, flow);
+    if let Some(allowed) = spans::allowed(&spans::spans(context, flow), buffer) {
+        let [small, large] = apart([buffer, allowed.most], Figure::Data);
+        return format!(
+            "the receive window of {small} is smaller than the {large} of payload that fill the path at its longest \
+             (bandwidth-delay product), and allows the flow {} on average while the path changes (window/RTT); raise {key}",
+            readable(allowed.rate_bps, Figure::Rate),
+        );
+    }
     let product = bandwidth_delay_product(context, flow).unwrap_or_default();
-    let remedy = match context.quic(flow.id) {
-        Some(_) => "stream_window and connection_window",
-        None if context.tcp(flow.id).window_scaling => "receive_buffer",
-        None => "receive_buffer and turn window_scaling on",
-    };
+    let [small, large] = apart([buffer, product], Figure::Data);
     format!(
-        "the receive window of {} is smaller than the {} of payload that fill the path (bandwidth-delay product) and \
-         limits the flow to {:.2} Mbit/s (window/RTT); raise {remedy}",
-        amount(buffer),
-        amount(product),
-        buffer * 8.0 / round_trip(context, flow) / 1e6,
+        "the receive window of {small} is smaller than the {large} of payload that fill the path (bandwidth-delay product) and \
+         limits the flow to {} (window/RTT); raise {key}",
+        readable(buffer * 8.0 / round_trip(context, flow), Figure::Rate),
     )
 }
 
-/// An amount of data in kB or MB, as tables and figures write it.
-fn amount(bytes: f64) -> String {
-    if bytes < 1e6 { format!("{:.1} kB", bytes / 1e3) } else { format!("{:.2} MB", bytes / 1e6) }
+/// The settings from which the window of a flow follows: those that its transport and its variant take.
+fn window_key(context: &Context<'_>, flow: &FlowSummary) -> String {
+    if context.quic(flow.id).is_some() {
+        return "stream_window and connection_window".to_string();
+    }
+    let tcp = context.tcp(flow.id);
+    let key = if !tcp.so_rcvbuf.is_off() {
+        "so_rcvbuf, or leave it out so that the buffer is autotuned"
+    } else if tcp.receive_autotuning.is_some() {
+        "receive_autotuning.max"
+    } else {
+        "receive_buffer"
+    };
+    if tcp.window_scaling { key.to_string() } else { format!("{key} and turn window_scaling on") }
 }
 
 fn gave_up(context: &Context<'_>, flow: &FlowSummary) -> bool {
@@ -471,10 +489,11 @@ fn far_from_formula(flow: &FlowSummary) -> Option<String> {
     let factor = measured / formula;
     (!(1.0 / FAR..=FAR).contains(&factor)).then(|| {
         format!(
-            "the goodput of {:.3} Mbit/s is {factor:.2} times what the {name} formula gives for its RTT and congestion event \
-             rate ({:.3} Mbit/s); timeouts and short flows are outside the formula",
-            measured / 1e6,
-            formula / 1e6,
+            "the goodput of {} is {} times what the {name} formula gives for its RTT and congestion event rate ({}); timeouts and \
+             short flows are outside the formula",
+            readable(measured, Figure::Rate),
+            readable(factor, Figure::Plain),
+            readable(formula, Figure::Rate),
         )
     })
 }

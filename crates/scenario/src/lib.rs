@@ -38,7 +38,7 @@ pub use spec::{
 };
 pub use tcp::{
     AutotuningSpec, BufferSpec, DelayedAck, InitialWindowSpec, KeepaliveSpec, RateReduction, RtoSpec,
-    SpuriousDetectionSpec, TcpSpec, Variant,
+    SocketBuffer, SpuriousDetectionSpec, TcpSpec, Variant,
 };
 pub use tcp_changes::TcpChanges;
 pub use times::TimesSpec;

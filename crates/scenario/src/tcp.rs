@@ -298,6 +298,57 @@ text_setting!(
     ["unlimited", "64 KiB", "20 packets"]
 );
 
+/// The argument of `SO_RCVBUF` or `SO_SNDBUF`, which an application may set on its socket.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SocketBuffer {
+    /// The application sets none: the kernel autotunes the buffer.
+    #[default]
+    Off,
+    /// The argument as the kernel accepts it, which is at most `net.core.rmem_max` or `net.core.wmem_max`.
+    Asked(Size),
+}
+
+impl SocketBuffer {
+    fn read(text: &str) -> Result<Self, String> {
+        if text == "off" {
+            return Ok(SocketBuffer::Off);
+        }
+        text.parse().map(SocketBuffer::Asked).map_err(|error: longhaul_units::UnitError| error.to_string())
+    }
+    fn from_count(_: i64) -> Option<Self> {
+        None
+    }
+    /// True if the application sets none.
+    pub fn is_off(&self) -> bool {
+        *self == SocketBuffer::Off
+    }
+    /// The argument in bytes, if one is set.
+    pub fn asked(self) -> Option<u64> {
+        match self {
+            SocketBuffer::Off => None,
+            SocketBuffer::Asked(size) => Some(size.as_bytes()),
+        }
+    }
+    /// The buffer in bytes: Linux doubles the argument, for its own bookkeeping (socket(7)).
+    pub fn kept(self) -> Option<u64> {
+        self.asked().map(|bytes| bytes.saturating_mul(2))
+    }
+}
+impl std::fmt::Display for SocketBuffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            SocketBuffer::Off => f.write_str("off"),
+            SocketBuffer::Asked(size) => size.fmt(f),
+        }
+    }
+}
+text_setting!(
+    SocketBuffer,
+    "\"off\" or a size as in \"208 KiB\"",
+    "Argument of SO_RCVBUF or SO_SNDBUF, or \"off\".",
+    ["208 KiB", "off"]
+);
+
 fn in_bytes(limit: Limit, mss: Size) -> u64 {
     match limit {
         Limit::Packets(packets) => packets.saturating_mul(mss.as_bytes()),
@@ -376,8 +427,17 @@ pub struct TcpSpec {
     /// does not count then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_autotuning: Option<AutotuningSpec>,
+    /// `SO_RCVBUF`, as an application sets it on its socket (`iperf3 -w`): Linux doubles it, takes `receive_autotuning.window_share` of
+    /// that as window, and autotunes no more (socket(7), tcp(7)). It is the argument that the kernel accepts: more than
+    /// `net.core.rmem_max` becomes that. With variant "linux"; in other variants `receive_buffer` is the window itself.
+    #[serde(skip_serializing_if = "SocketBuffer::is_off")]
+    pub so_rcvbuf: SocketBuffer,
     /// Send buffer: no more than this is unacknowledged, whatever the windows.
     pub send_buffer: BufferSpec,
+    /// `SO_SNDBUF`, as an application sets it on its socket: Linux doubles it, and `send_buffer` does not count then (socket(7)). It is
+    /// the argument that the kernel accepts: more than `net.core.wmem_max` becomes that. With variant "linux".
+    #[serde(skip_serializing_if = "SocketBuffer::is_off")]
+    pub so_sndbuf: SocketBuffer,
     /// How far above the first missing byte the receiver keeps and SACKs data, in packets of one MSS or in bytes; what
     /// is beyond it is discarded although the window was offered. `"unlimited"` means up to the window. `"1023
     /// packets"` is the fault of ns-2 before 2.1b9a: losses in larger windows end in a timeout, a second cut.
@@ -522,7 +582,9 @@ impl Default for TcpSpec {
             initial_ssthresh: None,
             receive_buffer: BufferSpec::Unlimited,
             receive_autotuning: None,
+            so_rcvbuf: SocketBuffer::Off,
             send_buffer: BufferSpec::Unlimited,
+            so_sndbuf: SocketBuffer::Off,
             reassembly_limit: BufferSpec::Unlimited,
             reading_rate: None,
             delayed_ack: config.delayed_ack.map_or(DelayedAck::Off, DelayedAck::After),
@@ -579,8 +641,20 @@ impl Default for TcpSpec {
 impl TcpSpec {
     /// The largest window that the receiver can offer in bytes; `None` if it is unlimited.
     pub fn largest_window(&self) -> Option<u64> {
-        let autotuned = self.receive_autotuning.map(|sizes| sizes.sizes().largest_window());
+        let autotuned = self.receive_sizes().map(|sizes| sizes.largest_window());
         autotuned.or(self.receive_buffer.bytes(self.mss))
+    }
+    /// Sizes of a receive buffer of which a share is window: an autotuned one, or the one of `so_rcvbuf`, which stays as it is.
+    pub fn receive_sizes(&self) -> Option<Autotuning> {
+        let sizes = self.receive_autotuning?.sizes();
+        Some(match self.so_rcvbuf.kept() {
+            Some(kept) => Autotuning { initial: kept, max: kept, ..sizes },
+            None => sizes,
+        })
+    }
+    /// The send buffer in bytes, that of `so_sndbuf` before that of `send_buffer`; `None` is unlimited.
+    pub fn send_room(&self) -> Option<u64> {
+        self.so_sndbuf.kept().or(self.send_buffer.bytes(self.mss))
     }
     /// The settings of an endpoint.
     pub fn config(&self) -> Config {
@@ -608,8 +682,8 @@ impl TcpSpec {
             window_scaling: self.window_scaling,
             ecn: self.ecn,
             receive_buffer: self.receive_buffer.bytes(self.mss),
-            autotuning: self.receive_autotuning.map(AutotuningSpec::sizes),
-            send_buffer: self.send_buffer.bytes(self.mss),
+            autotuning: self.receive_sizes(),
+            send_buffer: self.send_room(),
             reassembly_limit: self.reassembly_limit.bytes(self.mss),
             reading: self.reading_rate.map_or(Reading::Immediate, Reading::Rate),
             ack_every: self.ack_every,

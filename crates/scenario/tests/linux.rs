@@ -137,8 +137,43 @@ fn a_buffer_is_either_fixed_or_autotuned() {
     let refusal = |tcp: &str| load(&flow(tcp), "geo.toml", &[]).unwrap_err().to_string();
     let both = refusal(r#"tcp = { variant = "linux", receive_buffer = "64 KiB" }"#);
     assert!(both.contains("geo.toml:12") && both.contains("receive_autotuning"), "{both}");
+    assert!(both.contains("so_rcvbuf"), "{both}");
     let small = refusal(r#"tcp = { receive_autotuning = { initial = "2 kB", max = "1 MB" } }"#);
     assert!(small.contains("at least two segments"), "{small}");
     let none = refusal(r#"tcp = { send_buffer = "100 B" }"#);
     assert!(none.contains("holds at least one segment"), "{none}");
+}
+
+/// socket(7): the kernel doubles the argument; 5/8 of a receive buffer is window in Linux 6.18, and nothing is autotuned.
+#[test]
+fn a_socket_s_buffers_are_doubled_and_fixed() {
+    let text = r#"tcp = { variant = "linux", so_rcvbuf = "212992 B", so_sndbuf = "64 KiB" }"#;
+    let tcp = settings(text);
+    let sizes = tcp.receive_sizes().unwrap();
+    assert_eq!((sizes.initial, sizes.max, tcp.largest_window()), (425_984, 425_984, Some(266_240)));
+    assert_eq!((tcp.send_room(), tcp.config().send_buffer), (Some(131_072), Some(131_072)));
+    let half =
+        r#"tcp = { variant = "linux", so_rcvbuf = "212992 B", receive_autotuning = { window_share = 0.5 } }"#;
+    assert_eq!(settings(half).largest_window(), Some(212_992));
+    // The resolved scenario is read back to the same; without them nothing is written.
+    assert_eq!(load(&resolved_toml(&scenario(text)), "resolved.toml", &[]).unwrap().flow[0].tcp, tcp);
+    assert!(!resolved_toml(&scenario(r#"tcp = { variant = "linux" }"#)).contains("so_rcvbuf"));
+    assert_eq!(
+        settings(r#"tcp = { variant = "linux", so_rcvbuf = "off" }"#),
+        settings(r#"tcp = { variant = "linux" }"#)
+    );
+}
+
+#[test]
+fn a_socket_s_buffers_are_those_of_linux() {
+    let refusal = |tcp: &str| load(&flow(tcp), "geo.toml", &[]).unwrap_err().to_string();
+    let other = refusal(r#"tcp = { variant = "sack", so_rcvbuf = "64 KiB" }"#);
+    assert!(
+        other.contains("geo.toml:12") && other.contains("receive_buffer is the window itself"),
+        "{other}"
+    );
+    let small = refusal(r#"tcp = { variant = "linux", so_sndbuf = "1 kB" }"#);
+    assert!(small.contains("holds at least one segment"), "{small}");
+    let unit = refusal(r#"tcp = { variant = "linux", so_rcvbuf = "20 packets" }"#);
+    assert!(unit.contains("so_rcvbuf") && unit.contains("expected \"off\" or a size"), "{unit}");
 }

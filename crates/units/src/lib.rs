@@ -16,6 +16,7 @@ mod random;
 #[cfg(feature = "serde")]
 pub mod ranges;
 mod rate;
+mod readable;
 mod settings;
 mod size;
 mod text;
@@ -31,6 +32,7 @@ pub use limit::Limit;
 pub use probability::Probability;
 pub use random::Random;
 pub use rate::Rate;
+pub use readable::{Figure, apart, readable};
 pub use size::Size;
 pub use text::UnitError;
 pub use time::{Duration, Instant};

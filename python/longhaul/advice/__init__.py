@@ -26,7 +26,7 @@ from ..scenario import Scenario, as_document, overrides
 from ..sweep import ENGINES
 from ..values import folder, whole, word
 from ..why.engine import Lab
-from ..why.waterfall import waterfall
+from ..why.waterfall import TIE, waterfall
 from .advice import NEARLY, Advice, LeastChange, Row, Untried
 from .diagnosis import Diagnosis, uses_tcp
 from .goal import Goal, read_goal
@@ -52,6 +52,10 @@ _TOGETHER = 2
 _NO_BUDGET = "the budget was used up"
 #: The share of the budget that is left for the least change, if a goal is given.
 _FOR_GOAL = 0.5
+#: The share of the budget after which the best rows are made certain, before the rest is tried.
+_FIRST_LOOK = 0.6
+#: So many rows are made certain first, and their seeds where chance plays a part: fewer give no interval worth the name.
+_SURE, _SURE_SEEDS = 3, 3
 #: The share of the budget in which causes are tested.
 _FOR_CAUSES = 0.25
 
@@ -192,11 +196,21 @@ def _keys(document: Document, named: Sequence[str]) -> dict[str, str]:
 def _search(
     race: Race, base: Trial, found: Diagnosis, served: list[str], can: Sequence[str], goal: Goal | None
 ) -> Advice:
-    if goal is not None:
-        race.allow(1 - _FOR_GOAL)
+    whole = 1.0 if goal is None else 1 - _FOR_GOAL
+    race.allow(_FIRST_LOOK * whole)
     singles, untried = _chosen(race, found, can)
+    # What the waterfall proved, alone or together, is the likeliest advice: it comes first, and is made certain before anything else
+    # is tried.
+    proven = _proven(race, singles, found)
+    race.run((trial, 0) for trials in proven for trial in trials)
+    pairs_first = [trials[-1] for trials in proven if len(trials) > 1]
+    _make_sure(race, base, [trials[-1] for trials in proven], served)
     race.run((trial, 0) for trial in singles)
-    chained = _in_a_row(race, base, singles, found)
+    race.allow(whole)
+    # The best rows are made certain while there is a budget; what was not looked at comes after them.
+    _make_sure(race, base, [*pairs_first, *singles], served)
+    race.run((trial, 0) for trial in singles)
+    chained = _in_a_row(race, base, singles, found, pairs_first)
     race.run((trial, 0) for trial in chained)
     # What seems to help is tried twice before the best are distinguished: the budget may end with that.
     race.run([(base, 1)])
@@ -319,10 +333,57 @@ def _neutral(
     return list(itertools.islice(fit, _TOGETHER))
 
 
-def _in_a_row(race: Race, base: Trial, singles: Sequence[Trial], found: Diagnosis) -> list[Trial]:
-    """Pairs for causes of which one hides the other: the best remedies for each, by the order in which the causes showed."""
-    titles: set[str] = set()
-    made: list[Trial] = []
+def _proven(race: Race, singles: Sequence[Trial], found: Diagnosis) -> list[list[Trial]]:
+    """For each group a remedy for what the waterfall took away first, and one for what came after it and both together.
+
+    Of the remedies for a cause it is the one that is for nothing else, and the smallest change: what it does is what was proven.
+    """
+    made: list[list[Trial]] = []
+    for chain in found.chains:
+        if not chain or (one := _made_for(chain[0], singles)) is None:
+            continue
+        others = [trial for cause in chain[1:3] if (trial := _made_for(cause, singles)) not in (None, one)]
+        made.append([one])
+        for other in others:
+            assert one.remedy
+            assert other is not None
+            assert other.remedy
+            pair = both(one.remedy, other.remedy)
+            known = {trials[-1].remedy.title for trials in made if trials[-1].remedy}
+            if pair is not None and pair.title not in known and not race.possible(pair):
+                made.append([other, Trial(pair)])
+    return made
+
+
+def _made_for(cause: str, singles: Sequence[Trial]) -> Trial | None:
+    """The remedy for this cause that is for the fewest others, then the smallest change."""
+    fit = [trial for trial in singles if trial.remedy and cause in trial.remedy.aims]
+    return min(
+        fit,
+        key=lambda trial: (len(trial.remedy.aims), trial.remedy.effort) if trial.remedy else (0, 0),
+        default=None,
+    )
+
+
+def _make_sure(race: Race, base: Trial, trials: Sequence[Trial], served: Sequence[str]) -> None:
+    """Further seeds for the best that help under the first one: as many as an interval needs."""
+    tried = [(interval(trial.gains(base, served)).mean, trial) for trial in trials if trial.qoe]
+    best = sorted((one for one in tried if one[0] > SAME), key=lambda one: -one[0])[:_SURE]
+    if not best:
+        return
+    seeds = range(1, _SURE_SEEDS if race.by_chance else 2)
+    race.run((trial, seed) for seed in seeds for trial in (base, *(trial for _, trial in best)))
+
+
+def _in_a_row(
+    race: Race, base: Trial, singles: Sequence[Trial], found: Diagnosis, known: Sequence[Trial] = ()
+) -> list[Trial]:
+    """Pairs for causes of which one hides the other: the best remedies for each, by the order in which the causes showed.
+
+    `known` are such pairs that were tried already, and stand before the others.
+    """
+    titles = {trial.remedy.title for trial in known if trial.remedy}
+    made: list[Trial] = [*known]
     for chain in found.chains:
         for first, second in itertools.combinations(chain[:3], 2):
             for one, other in itertools.product(*(_best_for(cause, base, singles, found) for cause in (first, second))):
@@ -366,6 +427,9 @@ def _harms(trial: Trial, base: Trial, served: Sequence[str]) -> bool:
 def _ranked(base: Trial, trials: Sequence[Trial], served: Sequence[str]) -> list[Trial]:
     """The best first; of what cannot be distinguished from it, or gives nine tenths of its factor, the smaller change.
 
+    Where the best takes another protocol or another number of connections, a setting of hosts that has three quarters of its effect
+    stands before it: so much is equal to an explanation too.
+
     Pairs that are no better than one of both, or of which one alone makes it worse, are left out.
     """
     order = sorted(trials, key=lambda trial: -interval(trial.gains(base, served)).mean)
@@ -379,21 +443,31 @@ def _ranked(base: Trial, trials: Sequence[Trial], served: Sequence[str]) -> list
         kept.append(trial)
     ranked: list[Trial] = []
     while kept:
-        most = interval(kept[0].gains(base, served)).mean
-        near = most + math.log(NEARLY)
-        equal = [
-            trial
-            for trial in kept
-            if same_as(trial, kept[0], served)
-            # Nine tenths of nothing would be a harm.
-            or (most > SAME and interval(trial.gains(base, served)).mean >= max(near, SAME))
-        ]
+        best = kept[0]
+        most = interval(best.gains(base, served)).mean
+        replaces = bool(best.remedy and best.remedy.replaces)
+        equal = [trial for trial in kept if _is_as_good(trial, best, most, base, served)]
         equal.sort(
-            key=lambda trial: (trial.remedy.effort if trial.remedy else 0, -interval(trial.gains(base, served)).mean)
+            key=lambda trial: (
+                replaces and not (trial.remedy and trial.remedy.is_setting),
+                trial.remedy.effort if trial.remedy else 0,
+                -interval(trial.gains(base, served)).mean,
+            )
         )
         ranked.append(equal[0])
         kept.remove(equal[0])
     return ranked
+
+
+def _is_as_good(trial: Trial, best: Trial, most: float, base: Trial, served: Sequence[str]) -> bool:
+    """Whether a trial can stand in the best one's place: `most` is the logarithm of the best factor."""
+    if same_as(trial, best, served):
+        return True
+    gain = interval(trial.gains(base, served)).mean
+    instead = best.remedy and best.remedy.replaces and trial.remedy and trial.remedy.is_setting
+    least = TIE * most if instead else most + math.log(NEARLY)
+    # Nine tenths of nothing would be a harm.
+    return most > SAME and gain >= max(least, SAME)
 
 
 def _beats(pair: Trial, single: Trial, served: Sequence[str]) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
 from ..experience import Experience, mean
-from ..units import counted, quantity
+from ..units import counted, digits_apart, quantity, significant
 from .diagnosis import Diagnosis
 from .goal import Goal
 from .least import Step, Turned
@@ -40,7 +40,7 @@ class Row:
     gain: Interval
     #: "better", "worse", "nothing", or "uncertain" where the interval has no change in it.
     verdict: str
-    #: Geometric means over the seeds that both have, so that their ratio is the factor.
+    #: Geometric means: as it is over all seeds, the same for every row, and with the remedy what its paired ratios make of that.
     before: Mapping[str, Experience]
     after: Mapping[str, Experience]
     groups: Sequence[str]
@@ -55,14 +55,14 @@ class Row:
     ) -> Row:
         """A row from a trial; `after` is the diagnosis with the remedy."""
         seed = min(trial.qoe)
-        paired = sorted(trial.qoe.keys() & base.qoe.keys())
+        before = _means(list(base.qoe.values()))
         why = next((text for cause, text in found.findings.items() if cause in remedy.aims), "")
         return cls(
             remedy,
             gain,
             verdict,
-            _means([base.qoe[one] for one in paired] or [base.qoe[seed]]),
-            _means([trial.qoe[one] for one in paired] or [trial.qoe[seed]]),
+            before,
+            _after(trial, base, before),
             tuple(found.groups),
             tuple(_costs(trial, base, found, after, seed)),
             why,
@@ -77,10 +77,14 @@ class Row:
     def factor(self) -> str:
         """The factor with its interval, as in "2.1 (1.9 to 2.4)"."""
         mean = math.exp(self.gain.mean)
-        digits = 2 if mean < 10 else 0
-        text = f"{mean:.{digits}f}"
+
+        def shown(value: float) -> str:
+            # Two decimals of a hundredth would be nothing.
+            return f"{value:.0f}" if mean >= 10 else f"{value:.2f}" if value >= 0.1 else significant(value, 2)
+
+        text = shown(mean)
         if math.isfinite(self.gain.low) and self.gain.high - self.gain.low > 0.01:
-            text += f" ({math.exp(self.gain.low):.{digits}f} to {math.exp(self.gain.high):.{digits}f})"
+            text += f" ({shown(math.exp(self.gain.low))} to {shown(math.exp(self.gain.high))})"
         return f"× {text}"
 
     @property
@@ -101,10 +105,11 @@ class Row:
                 old.word(metric) if not number else old.word(metric).removeprefix(f"{what}, ")
                 for number, metric in enumerate(shared)
             ]
-            shown = zip(words, shared, strict=True)
-            parts.append(
-                prefix + ", ".join(f"{word} {old.text(metric)} → {new.text(metric)}" for word, metric in shown)
-            )
+            pairs = []
+            for word, metric in zip(words, shared, strict=True):
+                digits = digits_apart([old.values[metric], new.values[metric]], old.unit(metric))
+                pairs.append(f"{word} {old.text(metric, digits)} → {new.text(metric, digits)}")
+            parts.append(prefix + ", ".join(pairs))
         return "; ".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -159,15 +164,17 @@ class LeastChange:
             notes.append("the interval holds the bound, so other seeds may miss it")
         if not one.settled:
             notes.append("the budget ended before a smaller change could be tried")
-        text = f"{name}{one.least.text}: {self._shown(one.least)}; {one.short.text}: {self._shown(one.short)}"
+        means = [step.reached.mean for step in (one.least, one.short) if step.reached.n]
+        digits = digits_apart([*means, self.goal.bound], self.goal.unit, 4)
+        text = f"{name}{one.least.text}: {self._shown(one.least, digits)}; {one.short.text}: {self._shown(one.short, digits)}"
         return f"{text} ({'; '.join(notes)})" if notes else text
 
-    def _shown(self, step: Step) -> str:
+    def _shown(self, step: Step, digits: int = 4) -> str:
         """A step's mean with its interval, as in "4.9 s (4.8 s to 5 s)"."""
         found, unit = step.reached, self.goal.unit
         if not found.n:
             return "–"
-        text = quantity(found.mean, unit, 4)
+        text = quantity(found.mean, unit, digits)
         if math.isfinite(found.low) and found.high - found.low > 0.002 * abs(found.mean):
             text += f" ({quantity(found.low, unit, 4)} to {quantity(found.high, unit, 4)})"
         return text
@@ -244,7 +251,7 @@ class Advice:
 
     @property
     def larger(self) -> Row | None:
-        """The row with the largest factor, if the first is a smaller change that gives nearly as much."""
+        """The row with the largest factor, if the first is a smaller change that stands before it."""
         best = self.best
         if best is None or self.goal is not None:
             return None
@@ -289,7 +296,8 @@ class Advice:
         if self.limit_reached:
             text += f" More cannot be had: {self._limits()}"
         if (row := self.larger) is not None:
-            text += f" A larger change gives little more: {row.title} ({row.remedy.place}), {row.factor}."
+            little = "little " if row.gain.mean <= best.gain.mean - math.log(NEARLY) else ""
+            text += f" A larger change gives {little}more: {row.title} ({row.remedy.place}), {row.factor}."
         if not self.told_apart:
             text += " The budget ended before the best remedies could be distinguished."
         return text
@@ -377,6 +385,31 @@ def _means(seeds: Sequence[Mapping[str, Experience]]) -> dict[str, Experience]:
     """Each group's experience over the seeds in which it has one."""
     names = dict.fromkeys(name for one in seeds for name in one)
     return {name: mean([one[name] for one in seeds if name in one]) for name in names}
+
+
+def _after(trial: Trial, base: Trial, before: Mapping[str, Experience]) -> dict[str, Experience]:
+    """What each group has with a remedy: the mean of its paired ratios times what all seeds have without it.
+
+    Rows have different numbers of seeds; so all have one number before, and its ratio to the one after is the factor.
+    """
+    paired = sorted(trial.qoe.keys() & base.qoe.keys()) or sorted(trial.qoe)
+    found = _means([trial.qoe[seed] for seed in paired])
+    for name, one in found.items():
+        values = dict(one.values)
+        for metric in values:
+            ratios = [
+                math.log(trial.qoe[seed][name].values[metric] / base.qoe[seed][name].values[metric])
+                for seed in paired
+                if _has(trial, seed, name, metric) and _has(base, seed, name, metric)
+            ]
+            if ratios and name in before and metric in before[name].values:
+                values[metric] = before[name].values[metric] * math.exp(math.fsum(ratios) / len(ratios))
+        found[name] = replace(one, values=values)
+    return found
+
+
+def _has(trial: Trial, seed: int, name: str, metric: str) -> bool:
+    return name in trial.qoe.get(seed, {}) and metric in trial.qoe[seed][name].values
 
 
 def _costs(trial: Trial, base: Trial, found: Diagnosis, after: Diagnosis, seed: int) -> list[str]:

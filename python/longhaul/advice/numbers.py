@@ -155,9 +155,11 @@ def buffers(found: Diagnosis) -> Iterator[Remedy]:
     pipe = found.pipe_packets * found.mss * 2
     size = max(65_536, 1 << math.ceil(math.log2(max(2, pipe)))) // _KIB
     fixed = {name: _room(tcp, found.mss) for name, tcp in _tcp(found).items() if not tcp.get("receive_autotuning")}
+    asked = {name: _asked(tcp, "so_rcvbuf") for name, tcp in _tcp(found).items() if _asked(tcp, "so_rcvbuf")}
     tuned = {name: _tuned(tcp) for name, tcp in _tcp(found).items() if tcp.get("receive_autotuning")}
     room = {**fixed, **tuned}
-    own = {name: _in_kib(tcp.get("send_buffer"), found.mss) for name, tcp in _tcp(found).items()}
+    written = {name: _asked(tcp, "so_sndbuf") for name, tcp in _tcp(found).items() if _asked(tcp, "so_sndbuf")}
+    own = {name: written.get(name) or _in_kib(tcp.get("send_buffer"), found.mss) for name, tcp in _tcp(found).items()}
 
     def receive(value: int) -> Remedy:
         scaled = each(
@@ -167,50 +169,126 @@ def buffers(found: Diagnosis) -> Iterator[Remedy]:
             lambda section: uses_tcp(section) and not section["tcp"]["window_scaling"],
         )
         raised = each(found, "tcp.receive_buffer", f"{value} KiB", _below(fixed, value))
+        arguments = []
         for section in found.sections:
             if (now := tuned.get(section["name"])) is not None and now < value:
-                # A part of an autotuned buffer is window.
+                # A part of the buffer is window.
                 most = math.ceil(value / float(section["tcp"]["receive_autotuning"]["window_share"]))
-                raised |= {f"flow.{found.keys[section['name']]}.tcp.receive_autotuning.max": f"{most} KiB"}
+                flow = f"flow.{found.keys[section['name']]}.tcp"
+                if section["name"] in asked:
+                    arguments.append(_doubled(most))
+                    raised |= {f"{flow}.so_rcvbuf": f"{_doubled(most)} KiB"}
+                else:
+                    raised |= {f"{flow}.receive_autotuning.max": f"{most} KiB"}
+        command = f'sysctl -w net.ipv4.tcp_window_scaling=1 net.ipv4.tcp_rmem="{_three(value)}"'
         return remedy(
             f"receive buffer of {value:,} KiB",
             "receive buffer",
             "receiver",
             {**raised, **scaled} if raised else {},
             {"receiver's window"},
-            f'sysctl -w net.ipv4.tcp_window_scaling=1 net.ipv4.tcp_rmem="{_three(value)}"',
+            _socket_command("SO_RCVBUF", "rmem_max", arguments) or command,
         )
 
     def send(value: int) -> Remedy:
+        raised = each(
+            found, "tcp.send_buffer", f"{value} KiB", lambda one: one["name"] not in written and _below(own, value)(one)
+        )
+        doubled = each(
+            found,
+            "tcp.so_sndbuf",
+            f"{_doubled(value)} KiB",
+            lambda one: one["name"] in written and _below(own, value)(one),
+        )
         return remedy(
             f"send buffer of {value:,} KiB",
             "send buffer",
             "sender",
-            each(found, "tcp.send_buffer", f"{value} KiB", _below(own, value)),
+            {**raised, **doubled},
             {"send buffer"},
-            f'sysctl -w net.ipv4.tcp_wmem="{_three(value)}"',
+            _socket_command("SO_SNDBUF", "wmem_max", [_doubled(value)] if doubled else [])
+            or f'sysctl -w net.ipv4.tcp_wmem="{_three(value)}"',
         )
 
+    yield from _autotuned(found, size, asked, written)
     yield dialled("receive buffer", _least(room, size), size, "KiB", receive)
     yield dialled("send buffer", _least(own, size), size, "KiB", send)
     for place, names, cause in (
         ("receiver", ("stream_window", "connection_window"), "receiver's window"),
         ("sender", ("send_buffer",), "send buffer"),
     ):
-        raised = {}
+        raised: dict[str, Any] = {}
         for section in found.sections:
             settings = section.get("quic") or {} if section.get("transport") == "quic" else {}
             for name in names:
                 if (now := _in_kib(settings.get(name), found.mss)) is not None and now < size:
-                    raised[f"flow.{found.keys[section['name']]}.quic.{name}"] = f"{size} KiB"
+                    flow = f"flow.{found.keys[section['name']]}.quic"
+                    raised[f"{flow}.{name}"] = f"{size} KiB"
+                    if place == "receiver" and not settings.get("unordered"):
+                        # A larger window makes room for gaps, of which quinn-proto permits only so many in order.
+                        raised[f"{flow}.unordered"] = True
         yield remedy(
             f"QUIC's {names[0].replace('_', ' ')} of {size:,} KiB", f"QUIC's {names[0]}", place, raised, {cause}
         )
 
 
+def _autotuned(
+    found: Diagnosis, size: int, asked: Mapping[str, int | None], written: Mapping[str, int | None]
+) -> Iterator[Remedy]:
+    """Buffers that the kernel autotunes, in place of those that the application fixes on its socket (socket(7)); `size` in KiB."""
+    if asked:
+        settings = each(found, "tcp.so_rcvbuf", "off", lambda section: section["name"] in asked)
+        for section in found.sections:
+            tuning = section.get("tcp", {}).get("receive_autotuning") if section["name"] in asked else None
+            if tuning and (_in_kib(tuning["max"], 1) or 0) * float(tuning["window_share"]) < size:
+                most = math.ceil(size / float(tuning["window_share"]))
+                settings |= {f"flow.{found.keys[section['name']]}.tcp.receive_autotuning.max": f"{most} KiB"}
+        yield remedy(
+            "a receive buffer that the kernel autotunes, in place of a fixed SO_RCVBUF",
+            "receive buffer",
+            "receiver",
+            settings,
+            {"receiver's window"},
+            "# in the application: no setsockopt(socket, SOL_SOCKET, SO_RCVBUF, ...); iperf3 without -w",
+        )
+    if written:
+        settings = each(found, "tcp.so_sndbuf", "off", lambda section: section["name"] in written)
+        settings |= each(found, "tcp.send_buffer", f"{size} KiB", lambda section: section["name"] in written)
+        yield remedy(
+            "a send buffer that the kernel autotunes, in place of a fixed SO_SNDBUF",
+            "send buffer",
+            "sender",
+            settings,
+            {"send buffer"},
+            "# in the application: no setsockopt(socket, SOL_SOCKET, SO_SNDBUF, ...)\n"
+            f'sysctl -w net.ipv4.tcp_wmem="{_three(size)}"',
+        )
+
+
+def _asked(tcp: Mapping[str, Any], key: str) -> int | None:
+    """KiB that Linux keeps for a buffer that the application sets on its socket: twice the argument; `None` if it sets none."""
+    argument = _in_kib(tcp.get(key), 1)
+    return None if argument is None else 2 * argument
+
+
+def _doubled(kept: int) -> int:
+    """The argument in KiB of a socket's buffer that is to be so large."""
+    return math.ceil(kept / 2)
+
+
+def _socket_command(option: str, bound: str, arguments: Sequence[int]) -> str:
+    """How an application sets a buffer of so many KiB on its socket; an empty text without any."""
+    if not arguments:
+        return ""
+    size = max(arguments) * _KIB
+    return f"sysctl -w net.core.{bound}={size}\n# in the application: setsockopt(socket, SOL_SOCKET, {option}, {size})"
+
+
 def _tuned(tcp: Mapping[str, Any]) -> int:
-    """KiB of window that an autotuned receive buffer grows to."""
+    """KiB of window that an autotuned receive buffer grows to, or that a fixed one has."""
     tuning = tcp["receive_autotuning"]
+    if fixed := _asked(tcp, "so_rcvbuf"):
+        return int(fixed * float(tuning["window_share"]))
     return int((_in_kib(tuning["max"], 1) or 0) * float(tuning["window_share"]))
 
 

@@ -14,6 +14,9 @@ PLACES = ("sender", "receiver", "router", "proxy")
 #: How much of a change each place is: what is equally good is ranked by the sum.
 _EFFORT = {"sender": 1, "receiver": 1, "router": 2, "proxy": 4}
 
+#: Families of remedies that replace the protocol, or the number of connections.
+_REPLACING = frozenset({"transport", "parallel streams"})
+
 
 @dataclass(frozen=True)
 class Dial:
@@ -60,6 +63,21 @@ class Remedy:
     cost: str = ""
     #: Its numbers, each of which can be turned back towards what it is without the remedy.
     dials: tuple[Dial, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def replaces(self) -> bool:
+        """Whether it takes another protocol, or another number of connections: the application has to be written for that.
+
+        >>> quic, both = (Remedy("", family, "sender", {}, frozenset()) for family in ("transport", "ACKs+parallel streams"))
+        >>> quic.replaces, both.replaces, Remedy("", "receive buffer", "receiver", {}, frozenset()).replaces
+        (True, True, False)
+        """
+        return not _REPLACING.isdisjoint(self.family.split("+"))
+
+    @property
+    def is_setting(self) -> bool:
+        """Whether settings of hosts are all that it takes."""
+        return not self.replaces and set(self.place.split(" and ")) <= {"sender", "receiver"}
 
     @property
     def overrides(self) -> list[tuple[str, str]]:

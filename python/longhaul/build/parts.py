@@ -81,6 +81,8 @@ def tcp(
     slow_but_steady: bool | None = None,
     slow_start: Literal["hystart", "hystart++", "limited", "packet_pair", "standard"] | Mapping[str, Any] | None = None,
     slow_start_to_twice_flight: bool | None = None,
+    so_rcvbuf: int | str | None = None,
+    so_sndbuf: int | str | None = None,
     spurious_detection: Mapping[str, Any] | None = None,
     syn_linear_timeouts: int | None = None,
     tail_loss_probe: bool | None = None,
@@ -140,6 +142,8 @@ def tcp(
     * `slow_but_steady`: NewReno restarts its retransmission timer on every partial ACK, not only on the first (RFC 6582 section 4).
     * `slow_start`: Slow start.
     * `slow_start_to_twice_flight`: In slow start the window grows up to twice the most that was in flight, where the application or the receiver's window is the limit (Linux).
+    * `so_rcvbuf`: `SO_RCVBUF`, as an application sets it on its socket (`iperf3 -w`): Linux doubles it, takes `receive_autotuning.window_share` of that as window, and autotunes no more (socket(7), tcp(7)).
+    * `so_sndbuf`: `SO_SNDBUF`, as an application sets it on its socket: Linux doubles it, and `send_buffer` does not count then (socket(7)).
     * `spurious_detection`: How a sender detects that a reduction of the window was unnecessary; it then undoes it.
     * `syn_linear_timeouts`: So many times the timeout of the SYN is repeated before it is doubled, and these do not count towards giving up. 4 in Linux (`tcp_syn_linear_timeouts`).
     * `tail_loss_probe`: With variant "rack", probe for losses at the tail after two round trips without an ACK (RFC 8985 section 7).
@@ -199,6 +203,8 @@ def tcp(
             "slow_but_steady": slow_but_steady,
             "slow_start": slow_start,
             "slow_start_to_twice_flight": slow_start_to_twice_flight,
+            "so_rcvbuf": so_rcvbuf,
+            "so_sndbuf": so_sndbuf,
             "spurious_detection": spurious_detection,
             "syn_linear_timeouts": syn_linear_timeouts,
             "tail_loss_probe": tail_loss_probe,

@@ -104,7 +104,8 @@ def explain(
         shown = found.flows[:limit]
         for flow in shown:
             console.print(
-                f"[bold]{escape(flow['name'])}[/bold]: {escape(explaining.accounting(flow))}", highlight=False
+                f"[bold]{escape(flow['name'])}[/bold]: {escape(explaining.accounting(flow, found.content))}",
+                highlight=False,
             )
         if len(shown) < len(found.flows):
             typer.echo(f"and {counted(len(found.flows) - len(shown), 'more flow')}; --limit shows them")

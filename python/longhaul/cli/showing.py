@@ -76,8 +76,11 @@ def report(
         None, "--out", "-o", help="HTML file  [default: RESULT/report.html]", show_default=False
     ),
     force: bool = FORCE,
-    explain: bool = typer.Option(
-        False, "--explain", help="Test what limits the flows of a run, for at most 30 s, and begin with that."
+    explain: bool | None = typer.Option(
+        None,
+        "--explain/--no-explain",
+        help="Test what limits the flows of a run, for at most 30 s, and begin with that; by default if it takes less than 5 s.",
+        show_default=False,
     ),
     baseline: list[str] | None = options.BASELINE,
 ) -> None:
@@ -98,5 +101,7 @@ def report(
         if isinstance(loaded, SweepResult):
             file = loaded.report(place, drawing, baseline=beside, force=force)
         else:
-            file = loaded.report(place, drawing, force=force, explain_s=30.0 if explain else 0.0)
+            file = loaded.report(
+                place, drawing, force=force, explain_s=None if explain is None else 30.0 if explain else 0.0
+            )
     typer.echo(str(file))

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from .. import tables
-from ..explain import Explained, group_texts
+from ..explain import Explained, content_of, group_texts
 from ..results import Result
 from ..sweep import SweepResult
 from ..units import counted, quantity
@@ -49,7 +49,7 @@ def print_run(console: Console, result: Result, out: Path) -> None:
     _print(console, tables.object_table(result, "flows", short=True), chosen)
     if whole := tables.whole_run_text(result):
         console.print(whole, style="dim", soft_wrap=True)
-    for one in group_texts(s["flows"])[:_GROUPS]:
+    for one in group_texts(s["flows"], content_of(result))[:_GROUPS]:
         console.print(f"[bold]{escape(one.name)}[/bold]: {escape(one.text)}", highlight=False)
     why = f"Why, and what changes it: longhaul explain {shlex.quote(str(out))}"
     console.print(f"[dim]{escape(why)}[/dim]", soft_wrap=True, highlight=False)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import jinja2
 
 from .. import tables, usage
-from ..explain import accounting, content_of, explain_result, group_texts, limit_names, limit_title
+from ..explain import accounting, content_of, explain_at_once, explain_result, group_texts, limit_names, limit_title
 from ..outputs import write
 from ..results import Result
 from ..sweep.result import SweepResult
@@ -34,13 +34,16 @@ Progress = Callable[[int, int], None]
 
 
 def write_run_report(
-    result: Result, path: Path, progress: Progress | None = None, *, force: bool = False, explain_s: float = 0.0
+    result: Result, path: Path, progress: Progress | None = None, *, force: bool = False, explain_s: float | None = None
 ) -> Path:
     """Writes the report of one run; `progress(done, total)` counts its figures.
 
-    With `explain_s` it begins with the waterfall of causes, tested for at most so many seconds.
+    It begins with the waterfall of causes, tested for at most `explain_s` seconds; without a number, if that takes less than five
+    seconds. With 0 nothing is tested.
     """
-    explained = explain_result(result, explain_s) if explain_s else None
+    explained = (
+        explain_at_once(result) if explain_s is None else explain_result(result, explain_s) if explain_s else None
+    )
     explored = dict(explore.of_run(result))
     for _ in _counted(explored["figures"], progress):
         pass
@@ -66,7 +69,7 @@ def write_run_report(
         if explained and explained.explanation
         else [],
         "untested": explained.reason if explained else "",
-        "groups_explained": group_texts(result.summary["flows"]),
+        "groups_explained": group_texts(result.summary["flows"], scenario),
         "legend": [_legend(name, flows, scenario) for name in limit_names(flows)],
         "warnings": [tables.warning_text(w) for w in result.warnings],
         "scenario": result.scenario if result.path else "",
@@ -236,7 +239,7 @@ def _limit_row(flow: dict[str, Any], scenario: dict[str, Any]) -> dict[str, Any]
         "name": flow["name"],
         "goodput": quantity(flow["metrics"].get("goodput_bps"), "bit/s"),
         "shares": shares,
-        "text": accounting(flow),
+        "text": accounting(flow, scenario),
     }
 
 

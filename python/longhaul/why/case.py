@@ -176,6 +176,30 @@ class Case:
         return base + math.fsum(self.delay(link) - float(link["delay_s"]) for link in links)
 
     @cached_property
+    def answer_s(self) -> float | None:
+        """The time of an answer over the empty path, in s: delays, and the bytes of question and answer at the links' rates.
+
+        A round trip of full segments is longer than one of a short question. `None` where the application does not answer, or draws
+        its sizes.
+        """
+        app = self.section.get("app") or {}
+        sizes = [read_quantity(app.get(key)) for key in ("request", "response")]
+        if app.get("kind") != "request" or any(size is None or size[1] != "bytes" for size in sizes):
+            return None
+        question, answer = (size[0] for size in sizes if size)
+        packet = (self.mss + HEADERS) * 8
+        # What the round trip of a full segment and its ACK takes at the links' rates, and what these two take.
+        there, back = (self._at_rates("data_path", packet), self._at_rates("ack_path", HEADERS * 8))
+        first = min(question, self.mss) + HEADERS, min(answer, self.mss) + HEADERS
+        rest = max(0.0, question - self.mss), max(0.0, answer - self.mss)
+        own = self._at_rates("ack_path", first[0] * 8) + self._at_rates("data_path", first[1] * 8)
+        more = sum(size * 8 / self.fair_share for size in rest) if math.isfinite(self.fair_share) else 0.0
+        return self.rtt - there - back + own + more
+
+    def _at_rates(self, key: str, bits: float) -> float:
+        return math.fsum(bits / rate for link in self.path(key) if (rate := self.rate(link)))
+
+    @cached_property
     def mss(self) -> int:
         """The smallest payload of a full segment, in bytes."""
         return min((int(flow.get("mss_bytes") or 1460) for flow in self.flows), default=1460)

@@ -64,6 +64,12 @@ def ideal_of(case: Case, qoe: Experience) -> Ideal | None:
             larger,
             "handshake, half a round trip, and its bytes at its share of the slowest link",
         )
+    if case.answer_s is not None:
+        return Ideal(
+            case.answer_s,
+            larger,
+            "a round trip of the empty path and the bytes of question and answer at the links' rates",
+        )
     response = read_quantity(app.get("response"))
     size_s = response[0] * 8 / share if response and response[1] == "bytes" else 0.0
     return Ideal(case.rtt + size_s, larger, "a round trip of the empty path and the answer's bytes at the link's rate")

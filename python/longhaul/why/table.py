@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from ..applications import ASKING
-from ..units import counted, quantity, read_quantity
+from ..units import apart, counted, quantity, read_quantity
 from .case import (
     HEADERS,
     Case,
@@ -52,6 +52,8 @@ _BURST = 10
 _USED = 0.1
 #: A link that is in use more is full.
 _FULL = 0.9
+#: Flows with so many times their equal share have more than that: what explanations call an effect.
+_MORE = 1.05
 #: With fewer packets than these in a round trip a loss is repaired by a timeout, not by duplicate ACKs (RFC 5681).
 _FEW = 4
 
@@ -76,7 +78,7 @@ class Intervention:
 def interventions(case: Case) -> list[Intervention]:
     """Those that can have an effect on a group; of equal effects the first is named."""
     makers = (
-        _timers, _windows, _own_pace, _returns, _proxies, _wire, _own_losses, _row, _overshoot, _queues, _script, _others, _small,
+        _timers, _windows, _own_pace, _returns, _proxies, _wire, _own_losses, _row, _overshoot, _takers, _queues, _script, _others, _small,
         _starts, _repairs, _crowd, _control,
     )  # fmt: skip
     return [one for maker in (*makers, _path) for one in maker(case)]
@@ -111,8 +113,9 @@ def _timers(case: Case) -> Iterator[Intervention]:
     if case.is_quic:
         first = seconds(settings.get("initial_rtt"))
         if 3 * first < 2 * rtt:
+            timeout, trip = apart([3 * first, rtt], "s")
             yield Intervention(
-                f"initial_rtt {name}", "handshake", f"QUIC's first timeout of {quantity(3 * first, 's')}, less than twice the round trip of {quantity(rtt, 's')}",
+                f"initial_rtt {name}", "handshake", f"QUIC's first timeout of {timeout}, less than twice the round trip of {trip}",
                 _set(case, {"initial_rtt": f"{math.ceil(1000 * rtt)} ms"}),
             )  # fmt: skip
         idle = seconds(settings.get("idle_timeout"))
@@ -132,9 +135,10 @@ def _timers(case: Case) -> Iterator[Intervention]:
     first = seconds(rto.get("initial"))
     if first < 1.5 * rtt and not settings.get("established"):
         enough = math.ceil(4 * rtt)
+        timeout, trip = apart([first, rtt], "s")
         yield Intervention(
-            f"rto.initial {name}", "handshake", f"a first retransmission timeout of {quantity(first, 's')} (rto.initial), shorter than the round trip of {quantity(rtt, 's')}"
-            if first < rtt else f"a first retransmission timeout of {quantity(first, 's')} (rto.initial) at a round trip of {quantity(rtt, 's')}",
+            f"rto.initial {name}", "handshake", f"a first retransmission timeout of {timeout} (rto.initial), shorter than the round trip of {trip}"
+            if first < rtt else f"a first retransmission timeout of {timeout} (rto.initial) at a round trip of {trip}",
             _set(case, {"rto": {"initial": f"{enough} s", "max": f"{max(enough, math.ceil(seconds(rto.get('max'))))} s"}}),
         )  # fmt: skip
     yield from _probes(case)
@@ -148,9 +152,10 @@ def _probes(case: Case) -> Iterator[Intervention]:
         return
     # A round trip's samples have to last for longer than it takes to have one.
     longer = {"min_rtt_window": f"{math.ceil(2 * _APART * case.rtt)} s"} if "min_rtt_window" in control else {}
+    each, trip = apart([seconds(interval), case.rtt], "s")
     yield Intervention(
         f"probe_rtt {case.group}", "probes of the round trip",
-        f"BBR's probes of the shortest round trip, each {quantity(seconds(interval), 's')} at a round trip of {quantity(case.rtt, 's')} (probe_rtt_interval)",
+        f"BBR's probes of the shortest round trip, each {each} at a round trip of {trip} (probe_rtt_interval)",
         _set(case, {"congestion": {**control, "probe_rtt_interval": f"{math.ceil(_APART * case.rtt)} s", **longer}}),
     )  # fmt: skip
 
@@ -182,8 +187,10 @@ def _windows(case: Case) -> Iterator[Intervention]:
             ("connection_window", "the window of all its streams"),
         ):
             if (size := _finite(settings.get(key))) is not None:
+                # A larger window makes room for gaps, of which quinn-proto permits only so many: that end is no merit of the small one.
                 yield Intervention(
-                    f"{key} {name}", "receiver's window", f"QUIC's flow control, {words} ({key} = {quantity(size, 'B')})", _set(case, {key: "unlimited"})
+                    f"{key} {name}", "receiver's window", f"QUIC's flow control, {words} ({key} = {quantity(size, 'B')})",
+                    _set(case, {key: "unlimited", "unordered": True}),
                 )  # fmt: skip
         if (size := _finite(settings.get("send_buffer"))) is not None:
             yield Intervention(
@@ -205,7 +212,13 @@ def _windows(case: Case) -> Iterator[Intervention]:
             "the receiver's window without window scaling, 65,535 bytes (RFC 7323)",
             wide,
         )
-    if tuned:
+    if fixed := _finite(settings.get("so_rcvbuf")):
+        # Without it the buffer is autotuned, and has a limit of its own.
+        yield Intervention(
+            f"receive {name}", "receiver's window", f"the receiver's window of an SO_RCVBUF of {quantity(fixed, 'B')}, which the kernel doubles and does not autotune",
+            _set(case, {"receive_autotuning": {"max": "1 GB"}}, "so_rcvbuf"),
+        )  # fmt: skip
+    elif tuned:
         most = _finite(tuned.get("max")) or 0.0
         yield Intervention(
             f"receive {name}", "receiver's window", f"the receiver's window, autotuned up to a buffer of {quantity(most, 'B')}",
@@ -215,7 +228,12 @@ def _windows(case: Case) -> Iterator[Intervention]:
         yield Intervention(
             f"receive {name}", "receiver's window", f"the receiver's window of {quantity(size, 'B')}", _set(case, {"receive_buffer": "unlimited"})
         )  # fmt: skip
-    if (size := _finite(settings.get("send_buffer"))) is not None:
+    if fixed := _finite(settings.get("so_sndbuf")):
+        yield Intervention(
+            f"send_buffer {name}", "send buffer", f"its own SO_SNDBUF of {quantity(fixed, 'B')}, which the kernel doubles and does not autotune",
+            _set(case, {"send_buffer": "unlimited"}, "so_sndbuf"),
+        )  # fmt: skip
+    elif (size := _finite(settings.get("send_buffer"))) is not None:
         yield Intervention(
             f"send_buffer {name}", "send buffer", f"its own send buffer of {quantity(size, 'B')}", _set(case, {"send_buffer": "unlimited"})
         )  # fmt: skip
@@ -545,10 +563,15 @@ def _wire(case: Case) -> Iterator[Intervention]:
                 )
 
 
+def _answers(case: Case) -> bool:
+    """Whether the application's users wait for packets, not for a rate."""
+    kind = (case.section.get("app") or {}).get("kind")
+    return kind in (*ASKING, "keystrokes", "cbr", "video", "messages")
+
+
 def _queues(case: Case) -> Iterator[Intervention]:
     """Queues that drop or mark, and queues in which packets wait."""
-    kinds = (case.section.get("app") or {}).get("kind")
-    answers = kinds in (*ASKING, "keystrokes", "cbr", "video", "messages")
+    answers = _answers(case)
     seen: set[str] = set()
     for link in (*case.path("data_path"), *case.path("ack_path")):
         name, where = str(link["name"]), link_name(link)
@@ -676,11 +699,37 @@ def _changes_in_words(case: Case, sides: list[dict[str, Any]], where: str) -> st
     return f"{where}, whose {kinds} changed {'once' if many == 1 else f'{many} times'} (to a {' and a '.join(parts)})"
 
 
+def _takers(case: Case) -> Iterator[Intervention]:
+    """Other groups that have more than their share: then the queue in which all meet is not what is special."""
+    if not _answers(case):
+        yield from _groups(case, takers=True)
+
+
 def _others(case: Case) -> Iterator[Intervention]:
     """Each other group with a link in common."""
+    yield from _groups(case, takers=False)
+
+
+def _has_more(case: Case, flows: list[dict[str, Any]]) -> bool:
+    """Whether flows have more than an equal share of their links on average, and this group has less of its own."""
+
+    def of_share(several: list[dict[str, Any]]) -> float:
+        shares = [
+            float(flow["metrics"].get("goodput_bps") or 0.0) / fair
+            for flow in several
+            if (fair := float((flow.get("predicted") or {}).get("fair_share_bps") or 0.0))
+        ]
+        return math.fsum(shares) / len(shares) if shares else 0.0
+
+    return of_share(flows) > _MORE and of_share(case.flows) < 1.0
+
+
+def _groups(case: Case, *, takers: bool) -> Iterator[Intervention]:
     for group in dict.fromkeys(str(flow["group"]) for flow in case.summary["flows"]):
         flows = [flow for flow in case.summary["flows"] if flow["group"] == group]
         if group == case.group or not crosses(case.flows, flows):
+            continue
+        if (not _answers(case) and _has_more(case, flows)) != takers:
             continue
         mine = [*case.path("data_path"), *case.path("ack_path")]
         theirs = {number for flow in flows for key in ("data_path", "ack_path") for number in flow.get(key) or ()}
@@ -810,7 +859,7 @@ def _path(case: Case) -> Iterator[Intervention]:
     yield Intervention(
         f"delay {' '.join(links)}",
         "delay",
-        f"the path's delay, a round trip of {quantity(case.rtt, 's')}",
+        f"the path's delay, a round trip of {quantity(case.answer_s or case.rtt, 's')}",
         shorter,
         PATH,
     )

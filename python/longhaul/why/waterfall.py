@@ -16,7 +16,7 @@ from .table import CONTROL, ORDINARY, PATH, Intervention, interventions
 #: A factor nearer to 1 is no effect.
 WORTH = 1.05
 #: Of effects this near to the strongest, as a share of its logarithm, the one that stands first in the table is named.
-_TIE = 0.75
+TIE = 0.75
 #: The best opinion of a call or a film (ITU-T P.800: 1 to 5; of calls ITU-T G.107 has 4.4 to 4.5 at most).
 _BEST_OPINION = 4.5
 #: Most steps of a waterfall.
@@ -206,7 +206,7 @@ class _Search:
         if known:
             gains = {one.key: self._gain(effects[one.key]) for one in known}
             best = max(gains.values())
-            chosen: tuple[Intervention, ...] = (next(one for one in known if gains[one.key] >= _TIE * best),)
+            chosen: tuple[Intervention, ...] = (next(one for one in known if gains[one.key] >= TIE * best),)
         else:
             chosen = self._together(
                 [one for one in candidates if one.key in effects and effects[one.key].factor > 0.98]

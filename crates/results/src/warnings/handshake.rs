@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::metric::RTT_MEAN_S;
 use crate::{FlowFailure, FlowSummary};
 use longhaul_scenario::{QuicSpec, TcpSpec};
-use longhaul_units::Duration;
+use longhaul_units::{Duration, Figure, apart};
 
 /// How long a client waits, and why; the keys that help.
 struct Patience {
@@ -58,12 +58,6 @@ fn rounded(rtt: Duration, times: f64) -> Duration {
     Duration::from_secs((rtt.as_secs_f64() * times / unit).ceil().max(1.0) as u64 * unit as u64)
 }
 
-/// A time in s, with a decimal where that says something.
-fn seconds(time: Duration) -> String {
-    let seconds = time.as_secs_f64();
-    if seconds < 100.0 { format!("{seconds:.1} s") } else { format!("{seconds:.0} s") }
-}
-
 /// What makes the handshake of a flow impossible, if its connection failed by that.
 pub(super) fn impossible(context: &Context<'_>, flow: &FlowSummary) -> Option<String> {
     let facts = context.facts(flow.id);
@@ -77,12 +71,10 @@ pub(super) fn impossible(context: &Context<'_>, flow: &FlowSummary) -> Option<St
         Some(quic) => Patience::of_quic(quic, rtt)?,
     };
     (rtt > patience.time).then(|| {
+        let [trip, time] = apart([rtt.as_secs_f64(), patience.time.as_secs_f64()], Figure::Time);
         format!(
-            "the handshake cannot succeed: the answer takes a round trip of {}, and the client waits for {}: {}; {}",
-            seconds(rtt),
-            patience.time,
-            patience.reason,
-            patience.remedy
+            "the handshake cannot succeed: the answer takes a round trip of {trip}, and the client waits for {time}: {}; {}",
+            patience.reason, patience.remedy
         )
     })
 }

@@ -4,7 +4,7 @@ use crate::FlowSummary;
 use crate::context::Context;
 use longhaul_cc::Algorithm;
 use longhaul_scenario::QuicCongestion;
-use longhaul_units::Duration;
+use longhaul_units::{Duration, Figure, apart};
 
 /// The flow's BBR looks for a shorter round trip so often that it does little else: its keys, and the times that help.
 pub(super) fn takes_all_time(context: &Context<'_>, flow: &FlowSummary) -> Option<String> {
@@ -20,12 +20,12 @@ pub(super) fn takes_all_time(context: &Context<'_>, flow: &FlowSummary) -> Optio
         _ => return None,
     };
     (interval <= rtt).then(|| {
+        let [every, trip] = apart([interval.as_secs_f64(), rtt.as_secs_f64()], Figure::Time);
         let better = Duration::from_secs(10 * (rtt.as_secs_f64().ceil() as u64));
         format!(
-            "{} looks for a shorter round trip every {interval}, and the round trip is {:.1} s: it spends its time with a small window \
+            "{} looks for a shorter round trip every {every}, and the round trip is {trip}: it spends its time with a small window \
              (ProbeRTT); set {keys} of its congestion to {better}",
             algorithm.name(),
-            rtt.as_secs_f64(),
         )
     })
 }

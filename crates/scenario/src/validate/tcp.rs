@@ -1,7 +1,7 @@
 //! Checks of the settings of TCP.
 
 use super::Checker;
-use crate::{BufferSpec, DelayedAck, RateReduction, SpuriousDetectionSpec, TcpSpec, Variant};
+use crate::{BufferSpec, DelayedAck, RateReduction, SocketBuffer, SpuriousDetectionSpec, TcpSpec, Variant};
 
 impl Checker {
     pub(crate) fn tcp(&mut self, tcp: &TcpSpec) {
@@ -21,13 +21,15 @@ impl Checker {
             if tcp.receive_buffer != BufferSpec::Unlimited {
                 self.problem(
                     &["receive_buffer"],
-                    "the buffer is autotuned (receive_autotuning): give its max instead",
+                    "the buffer is autotuned (receive_autotuning): give its max instead, or so_rcvbuf for a fixed SO_RCVBUF",
                 );
             }
         }
         if tcp.send_buffer.bytes(tcp.mss).is_some_and(|bytes| bytes < mss) {
             self.problem(&["send_buffer"], "a send buffer holds at least one segment");
         }
+        self.socket_buffer(tcp, "so_rcvbuf", tcp.so_rcvbuf, "receive_buffer is the window itself");
+        self.socket_buffer(tcp, "so_sndbuf", tcp.so_sndbuf, "send_buffer is the payload itself");
         if tcp.initial_window.window().bytes(tcp.mss.as_bytes()) > 1 << 30 {
             self.problem(
                 &["initial_window"],
@@ -61,6 +63,22 @@ impl Checker {
             if let Err(message) = tcp.check_congestion_control() {
                 self.problem(&["congestion"], message);
             }
+        }
+    }
+
+    /// A buffer that an application sets on its socket, as Linux has it.
+    fn socket_buffer(&mut self, tcp: &TcpSpec, key: &'static str, buffer: SocketBuffer, otherwise: &str) {
+        let Some(asked) = buffer.asked() else { return };
+        if tcp.variant != Variant::Linux {
+            let variant = tcp.variant.name();
+            self.problem(
+                &[key],
+                format!(
+                    "it needs variant = \"linux\", whose kernel doubles it; with \"{variant}\" {otherwise}"
+                ),
+            );
+        } else if asked < tcp.mss.as_bytes() {
+            self.problem(&[key], "a socket's buffer holds at least one segment");
         }
     }
 
