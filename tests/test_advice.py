@@ -30,7 +30,7 @@ QUICK = 70
 
 
 #: Situations whose search takes more than ten seconds of processor time.
-SLOW = {"no-scaling", "too-many", "random-loss", "bufferbloat"}
+SLOW = {"no-scaling", "too-many", "random-loss", "bufferbloat", "small-buffer", "fading"}
 CASES = [
     pytest.param(one, id=one.id, marks=[pytest.mark.slow("ten seconds of processor time")] if one.id in SLOW else [])
     for one in SITUATIONS

@@ -56,6 +56,7 @@ def one_link(**flow):
     )
 
 
+@pytest.mark.slow("15 seconds of processor time each")
 @pytest.mark.parametrize(
     ("long", "words"),
     [
@@ -69,9 +70,10 @@ def one_link(**flow):
 )
 def test_what_an_accelerator_has_room_for(long, words):
     result = longhaul.run(Scenario.from_toml(ACCELERATED.format(long=long)), tables=False)
-    assert f"Limited by {words}" in result.explain(seconds=60.0)
+    assert f"Limited by {words}" in result.explain(seconds=600.0)
 
 
+@pytest.mark.slow("15 seconds of processor time")
 def test_a_quic_connection_that_ended_with_an_error():
     """Slow start's overshoot: more gaps in the stream than quinn-proto holds."""
     scenario = (
@@ -79,7 +81,7 @@ def test_a_quic_connection_that_ended_with_an_error():
         .link("path", "a", "b", rate="50 Mbit/s", delay="300 ms", queue="1000 packets")
         .flow("a", "b", name="f", transport="quic")
     )
-    text = longhaul.run(scenario, tables=False).explain(seconds=60.0)
+    text = longhaul.run(scenario, tables=False).explain(seconds=600.0)
     assert "unordered = false" in text.partition("No difference made")[0]
 
 
@@ -166,7 +168,7 @@ def test_a_budget_is_a_time(command, tmp_path):
 def test_every_example_of_one_run_is_explained():
     """No example's first group is without a sentence that names a limit."""
     result = longhaul.run(Path(longhaul.__file__).parent / "examples/geo-one-flow.toml", tables=False)
-    text = result.explain(seconds=30.0)
+    text = result.explain(seconds=600.0)
     assert "satellite (hub → terminal)" in text
 
 

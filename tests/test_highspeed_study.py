@@ -37,6 +37,7 @@ def test_the_grid_is_the_studys(full):
     }  # fmt: skip
 
 
+@pytest.mark.slow("15 seconds of processor time")
 def test_the_grid_once_is_the_first_seed_of_the_full_scale(full):
     grid = studies.plan(STUDY, "grid", Path("unused"))
     # E8 is cheap and has five seeds at every scale.
@@ -149,6 +150,7 @@ def test_every_target_can_be_judged(scale, tmp_path):
         assert judgement.measured, target.id
 
 
+@pytest.mark.slow("25 seconds of processor time")
 def test_every_figure_can_be_drawn(full):
     results = made_up(full)
     for figure in STUDY.figures:

@@ -88,6 +88,7 @@ def test_shards_of_a_job_array_make_the_whole(command, sweep_file, tmp_path):
     assert files(tmp_path / "s") == files(tmp_path / "whole")
 
 
+@pytest.mark.slow("ten seconds of processor time each")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_sweep_that_is_ended_again_and_again_has_the_same_bytes(command, scenario, tmp_path, number):
     out = tmp_path / "s"
