@@ -608,6 +608,7 @@ def test_what_the_waterfall_proved_together_is_tried_first_and_made_certain():
     assert "tcp_wmem" in found.best.remedy.linux
 
 
+@pytest.mark.alone
 @pytest.mark.slow("the default budget, a minute")
 def test_the_maxima_of_both_buffers_are_the_first_row_for_linux_defaults_over_a_long_fat_path():
     """163 Mbit/s of 1 Gbit/s at 200 ms; each buffer alone gives 1.07 times that or nothing, both 5 times and more."""

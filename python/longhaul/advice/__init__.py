@@ -447,6 +447,10 @@ def _ranked(base: Trial, trials: Sequence[Trial], served: Sequence[str]) -> list
         most = interval(best.gains(base, served)).mean
         replaces = bool(best.remedy and best.remedy.replaces)
         equal = [trial for trial in kept if _is_as_good(trial, best, most, base, served)]
+        if replaces and (settings := [trial for trial in equal if trial.remedy and trial.remedy.is_setting]):
+            # Of these the usual order: the best, or a smaller change that gives nearly as much.
+            first, top = settings[0], interval(settings[0].gains(base, served)).mean
+            equal = [trial for trial in settings if _is_as_good(trial, first, top, base, served)]
         equal.sort(
             key=lambda trial: (
                 replaces and not (trial.remedy and trial.remedy.is_setting),

@@ -66,7 +66,9 @@ class Diagnosis:
                 self.findings.setdefault(cause.cause, f"{cause.clause}: together with others")
             for cause_name, clause in one.not_run:
                 self.untested.setdefault(cause_name, clause)
-            self.chains.append(list(dict.fromkeys(cause.cause for cause in one.causes)))
+            # Where the budget ended behind the first cause, the first that was not tested may be what that one hid.
+            hidden = [name for name, _ in one.not_run][:1] if len(one.causes) == 1 else []
+            self.chains.append(list(dict.fromkeys([*(cause.cause for cause in one.causes), *hidden])))
         self.absent = {name: text for name, text in self.absent.items() if name not in self.present}
 
     @property
