@@ -388,6 +388,16 @@ def test_a_list_of_points(scenario, tmp_path):
     assert result.table(["goodput_bps"]).height == 2
 
 
+@pytest.mark.parametrize(("runs", "ticks"), [(5, range(5, 6)), (60, range(2, 15)), (400, range(2, 15))])
+def test_many_runs_of_one_point_have_few_ticks_and_marks(command, scenario, tmp_path, runs, ticks):
+    from longhaul.plots import sweep
+
+    assert command("sweep", scenario, "-n", runs, "--out", tmp_path / "s", "-q").code == 0
+    axes = sweep._one_point(longhaul.load(tmp_path / "s"), "goodput_bps").axes[0]
+    assert len(axes.get_xticks()) in ticks
+    assert sum(len(line.get_xdata()) for line in axes.lines) + len(axes.patches) <= 310
+
+
 def test_sweep_figures_and_report(command, sweep_file, tmp_path):
     out = tmp_path / "s"
     assert command("sweep", sweep_file, "--out", out, "-q", "--report").code == 0

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import longhaul
 import polars as pl
@@ -264,6 +265,24 @@ def test_a_full_disk_ends_a_sweep_with_one_line_and_resume_completes(command, sw
     assert command("sweep", sweep_file, "--out", tmp_path / "s", "--resume", "-q").code == 0
     assert command("sweep", sweep_file, "--out", tmp_path / "fresh", "-q").code == 0
     assert files(tmp_path / "s") == files(tmp_path / "fresh")
+
+
+@pytest.mark.parametrize(
+    "reason",
+    ["File out of specification: underlying IO error: No space left on device (os error 28)", "transport error"],
+)
+def test_a_full_disk_under_a_table_is_no_damaged_table(command, sweep_file, tmp_path, monkeypatch, reason):
+    def full(*_, **__):
+        raise pl.exceptions.ComputeError(f"parquet: {reason}")
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
+    failed = command("sweep", sweep_file, "--out", tmp_path / "s", "-q")
+    assert failed.code == 2
+    assert failed.err.startswith("error: cannot write ")
+    assert failed.err.endswith("runs.parquet: No space left on device\n")
+    monkeypatch.undo()
+    assert command("sweep", sweep_file, "--out", tmp_path / "s", "--resume", "-q").code == 0
 
 
 def test_a_run_of_a_sweep_is_shown_by_its_name(command, sweep_file, tmp_path):

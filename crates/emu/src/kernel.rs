@@ -1,7 +1,7 @@
 //! How the kernel of each host is set up, so that it is as close to the scenario's TCP as kernels get: sysctls of its
 //! namespace (ip-sysctl in the kernel's documentation) and attributes of its route (ip-route(8)).
 
-use crate::Error;
+use crate::{Error, namespace};
 use longhaul_scenario::{DelayedAck, TcpSpec, Variant};
 use longhaul_units::Duration;
 use std::fs;
@@ -31,6 +31,8 @@ pub struct Settings {
     pub route: String,
     /// MTU of the device.
     pub mtu: u64,
+    /// The sysctls are the machine's: those that a namespace of its own does not have (`tcp_low_latency`) are the same for all.
+    of_machine: bool,
 }
 
 /// IP and TCP header without options.
@@ -91,7 +93,7 @@ impl Settings {
         if let Some(name) = congestion(tcp) {
             route += &format!(" congctl {name}");
         }
-        Settings { sysctls: sysctls.chain(routing()).collect(), route, mtu: (mss + HEADERS).max(LEAST_MTU) }
+        Settings { sysctls: sysctls.chain(routing()).collect(), route, mtu: (mss + HEADERS).max(LEAST_MTU), of_machine: false }
     }
 
     /// The settings of TCP in the network namespace of the thread, for hosts that are to be as this machine is, on a device that takes
@@ -101,6 +103,7 @@ impl Settings {
             sysctls: machine().into_iter().chain(routing()).collect(),
             route: String::new(),
             mtu: (tcp.mss.as_bytes() + HEADERS).max(LEAST_MTU),
+            of_machine: true,
         }
     }
 
@@ -119,6 +122,7 @@ impl Settings {
             }
             let Err(why) = fs::write(&path, value) else { continue };
             match why.kind() {
+                ErrorKind::NotFound if self.of_machine => {}
                 ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
                     let (why, setting) = (why.to_string(), format!("{name} = {value}"));
                     match missing.iter_mut().find(|(known, _)| *known == why) {
@@ -135,12 +139,14 @@ impl Settings {
         Ok(missing.into_iter().map(warning).collect())
     }
 
-    /// What of TCP is not as it is in the network namespace of the thread.
-    pub fn differences(&self) -> Vec<String> {
-        let machine = machine();
-        let differs = |(name, value): &&(String, String)| {
-            name.starts_with(OF_TCP) && machine.iter().any(|(known, now)| known == name && now != value)
+    /// What of TCP was set in this network namespace, and is not so in the thread's.
+    pub fn differences(&self, namespace: &str) -> Vec<String> {
+        let here = machine();
+        let there = namespace::within(namespace, || Ok(machine())).unwrap_or_default();
+        let is_at = |settings: &[(String, String)], wanted: &(String, String)| {
+            settings.iter().any(|known| known == wanted)
         };
+        let differs = |wanted: &&(String, String)| is_at(&there, wanted) && !is_at(&here, wanted);
         let plain = |name: &str| name.trim_start_matches("ipv4/").to_string();
         let sysctls = self.sysctls.iter().filter(differs);
         let sysctls = sysctls.map(|(name, value)| format!("{} {value}", plain(name)));

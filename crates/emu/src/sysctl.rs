@@ -1,7 +1,7 @@
 //! Settings of the machine's network stack (ip-sysctl) that the emulator changes, as they were before: written down before they are
 //! changed, and restored from what was written down.
 
-use crate::Error;
+use crate::{Error, namespace};
 use std::fs;
 use std::path::Path;
 
@@ -92,8 +92,10 @@ pub(crate) fn before_forwarding(v6: bool) -> Vec<Setting> {
         return vec![];
     };
     let devices = fs::read_dir(Path::new(DIRECTORY).join(version.devices)).into_iter().flatten().flatten();
-    let of_devices = devices.flat_map(|device| {
-        let device = device.file_name().to_string_lossy().into_owned();
+    // Those of emulators come and go with them, and are theirs to set.
+    let names = devices.map(|device| device.file_name().to_string_lossy().into_owned());
+    let names = names.filter(|device| !device.starts_with(namespace::PREFIX));
+    let of_devices = names.flat_map(|device| {
         version.of_devices.map(|setting| Setting::now(format!("{}/{device}/{setting}", version.devices)))
     });
     let all = format!("{}/all/forwarding", version.devices);

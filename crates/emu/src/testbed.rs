@@ -134,7 +134,7 @@ impl Testbed {
             };
             let (host, missing) = make_host(network, *node, ranges.of(*node), namespace, &settings, burst)?;
             warnings.extend(missing.into_iter().filter(|_| hosts.is_empty()));
-            let differences = settings.differences();
+            let differences = settings.differences(&host.namespace);
             match set.iter_mut().find(|(known, _)| *known == differences) {
                 Some((_, names)) => names.push(host.name.clone()),
                 None => set.push((differences, vec![host.name.clone()])),

@@ -331,10 +331,26 @@ fn settings_that_a_container_may_not_change_are_a_warning() {
         line.contains("Read-only file system") && line.contains("ipv4/tcp_rmem = 4096 131072 1073741823"),
         "{line}"
     );
+    let set = notes.lines().find(|line| line.contains("other than on this machine is set"));
+    assert!(set.is_none_or(|line| !line.contains("tcp_rmem")), "as set stands what was refused: {notes}");
     assert!(!notes.contains("much is lost"), "the host's own devices may be set up: {notes}");
     let output = in_container(fixed, &["-q"], "ping -q -c 1 $LONGHAUL_NEAR && touch /sys/power/state 2>&1");
     let said = text(&output.stdout);
     assert!(said.contains("1 received") && !output.status.success(), "read-only inside too: {said}");
+}
+
+/// Settings that only the machine's first network namespace has, as tcp_low_latency, are none of a host's.
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn a_plain_shell_sets_all_that_a_host_can_have() {
+    if !can_run(&["ping"]) {
+        return;
+    }
+    let file = scenario("plain", PATH);
+    let output = Command::new(EMULATOR).arg("shell").arg(&file).args(["--", "true"]).output().unwrap();
+    std::fs::remove_file(file).unwrap();
+    let notes = text(&output.stderr);
+    assert!(output.status.success() && !notes.contains("not set in the hosts' namespaces"), "{notes}");
 }
 
 /// The recipe of docs/emulator.md, with Podman: this machine's files as the image, the three options and no more. Skipped where Podman

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from ..errors import PlotError
 from ..tables import setting_text, short_paths
@@ -72,19 +73,37 @@ def draw(result: SweepResult, metric: str, parameter: str | None) -> Figure:
     return figure
 
 
+#: So many runs of one point have a tick each, and a mark each; more are counted.
+_NAMED, _MARKED = 20, 300
+
+
 def _one_point(result: SweepResult, metric: str) -> Figure:
-    """No parameter, only seeds: the value of each."""
+    """No parameter, only seeds: the value of each, or how many have which where they are many."""
     figure, (axes,) = style.new()
     columns = result.values(metric)
     seeds, values = columns["seed"].to_list(), columns[metric].to_numpy().astype(float)
-    axes.plot(range(len(seeds)), values, "o", color=style.COLOURS[0], label="runs")
-    axes.set_xticks(range(len(seeds)), [str(seed) for seed in seeds])
     largest = float(np.nanmax(values))
-    style.from_zero(axes, largest)
-    mean = result.cells.filter(pl.col("metric") == metric)["mean"][0]
-    style.limit_line(axes, float(mean), f"mean\n= {quantity(float(mean), result.unit(metric))}")
-    style.quantity_axis(axes.yaxis, largest, result.unit(metric), result.title(metric))
-    axes.set_xlabel("seed")
+    mean = float(result.cells.filter(pl.col("metric") == metric)["mean"][0])
+    named, unit = f"mean\n= {quantity(mean, result.unit(metric))}", result.unit(metric)
+    if len(seeds) > _MARKED:
+        counts, _, _ = axes.hist(
+            values[np.isfinite(values)], bins=60, color=style.COLOURS[0], label=f"{len(seeds):,} runs"
+        )
+        axes.axvline(mean, color=style.LIMIT, linewidth=0.9, linestyle="--", label=named)
+        style.from_zero(axes, float(np.max(counts)))
+        axes.set_ylabel("runs")
+        style.quantity_axis(axes.xaxis, largest, unit, result.title(metric))
+    else:
+        axes.plot(range(len(seeds)), values, "o", color=style.COLOURS[0], label="runs")
+        if len(seeds) <= _NAMED:
+            axes.set_xticks(range(len(seeds)), [str(seed) for seed in seeds])
+            axes.set_xlabel("seed")
+        else:
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.set_xlabel("run")
+        style.from_zero(axes, largest)
+        style.limit_line(axes, mean, named)
+        style.quantity_axis(axes.yaxis, largest, unit, result.title(metric))
     style.title(axes, result.title(metric), result.name)
     style.legend_outside(axes)
     return figure

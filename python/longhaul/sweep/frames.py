@@ -5,12 +5,17 @@ They are made in parts of so many rows that a sweep of a million runs needs no m
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import core, stats, toml
+from ..errors import OutputError, explain_os_error
 from .plan import Plan
 from .records import Records
 from .runs import PlannedRun, points_of
@@ -20,12 +25,36 @@ if TYPE_CHECKING:
 
 #: Rows of a part.
 _ROWS = 20_000
+#: A disk with fewer bytes free is full: a part of a table is larger.
+_LEAST_FREE = 1 << 16
 #: Columns of `runs.parquet` that say which run a row is of.
 _IDENTITY = ("run_id", "cell", "replication", "seed")
 
 
+@contextmanager
+def _writing(file: Path) -> Iterator[None]:
+    """Names the system's reason where a table cannot be written: polars reports a full disk as a broken Parquet file.
+
+    Raises `OutputError`."""
+    import polars as pl
+
+    try:
+        yield
+    except (OSError, pl.exceptions.PolarsError) as error:
+        full = "No space left" in str(error) or shutil.disk_usage(file.parent).free < _LEAST_FREE
+        reason = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) if full else OSError(str(error).splitlines()[0])
+        raise OutputError(explain_os_error(reason, "write", file)) from None
+
+
 def write_runs(file: Path, plan: Plan, runs: Sequence[PlannedRun], records: Records) -> None:
-    """Writes a row for each of these runs, which are done; needs room for as much again beside the file."""
+    """Writes a row for each of these runs, which are done; needs room for as much again beside the file.
+
+    Raises `OutputError` if there is none."""
+    with _writing(file):
+        _write_runs(file, plan, runs, records)
+
+
+def _write_runs(file: Path, plan: Plan, runs: Sequence[PlannedRun], records: Records) -> None:
     import polars as pl
 
     kinds = _Kinds(plan, runs)
@@ -117,7 +146,9 @@ def write_cells(file: Path, plan: Plan, runs_file: Path) -> None:
     kinds = {"cell": pl.UInt32, "metric": pl.String, "n": pl.UInt32}
     of_parameters = {name: kind for name, kind in scan.collect_schema().items() if name in plan.parameters}
     empty = {name: kinds.get(name, of_parameters.get(name, pl.Float64)) for name in ("cell", *plan.parameters, *_ESTIMATES)}  # fmt: skip
-    (pl.concat(parts) if parts else pl.DataFrame(schema=empty)).write_parquet(file)
+    table = pl.concat(parts) if parts else pl.DataFrame(schema=empty)
+    with _writing(file):
+        table.write_parquet(file)
 
 
 #: The columns of an estimate.
