@@ -93,7 +93,12 @@ impl Settings {
         if let Some(name) = congestion(tcp) {
             route += &format!(" congctl {name}");
         }
-        Settings { sysctls: sysctls.chain(routing()).collect(), route, mtu: (mss + HEADERS).max(LEAST_MTU), of_machine: false }
+        Settings {
+            sysctls: sysctls.chain(routing()).collect(),
+            route,
+            mtu: (mss + HEADERS).max(LEAST_MTU),
+            of_machine: false,
+        }
     }
 
     /// The settings of TCP in the network namespace of the thread, for hosts that are to be as this machine is, on a device that takes

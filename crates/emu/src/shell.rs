@@ -102,7 +102,7 @@ pub fn run(scenario: &Scenario, options: &Options, signals: &Signals) -> Result<
     let mut reach = Reach::Hosts;
     if options.internet {
         let (far, Opened { v6, warnings }) = open_internet(&mut testbed, at)?;
-        world.set_gateway(far, v6);
+        world.set_gateway(far, v6, &testbed.ranges);
         testbed.warnings.extend(warnings);
         reach = Reach::Internet { v6 };
     }

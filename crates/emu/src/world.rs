@@ -5,6 +5,7 @@
 //! Time within is that of the path: a packet enters its second link at the moment at which it was due at the end of the first,
 //! however late the caller is. So being late does not add up over hops.
 
+use crate::addresses::Ranges;
 use crate::connections::{Connections, FIRST_OWN, LONGEST_HEADER, Leaving, LinkHeader, Outside, Seen};
 use crate::frame::{self, Frame, OwnPacket, Shape};
 use crate::freight::Frames;
@@ -15,6 +16,7 @@ use crate::plan::{self, Known, Passed, Plan};
 use crate::rewrite::{Read, rewrite};
 use crate::stage::{Payload, Stage};
 use crate::unrouted::{self, Cause, Unrouted};
+use ipnet::IpNet;
 use longhaul_fabric::{Fabric, Port, Source};
 use longhaul_middlebox::{Departure, Event, Passing, Verdict};
 use longhaul_path::{DropCause, Link};
@@ -139,6 +141,22 @@ const REPORTS_AT_ONCE: u64 = 50;
 /// A QUIC packet of so many bytes has data in it.
 const LEAST_QUIC_DATA: u32 = 150;
 
+/// The host with the way out: what is for no host's address goes there, and is handed on.
+#[derive(Clone, Copy)]
+struct Gateway {
+    host: HostId,
+    /// IPv6 too.
+    v6: bool,
+    /// Addresses of hosts and routers: what nobody has of them is not outside either.
+    inside: [IpNet; 2],
+}
+
+impl Gateway {
+    fn is_inside(&self, address: IpAddr) -> bool {
+        self.inside.iter().any(|range| range.contains(&address))
+    }
+}
+
 /// Links, and packets in them.
 pub struct World {
     fabric: Fabric<Frames>,
@@ -152,8 +170,7 @@ pub struct World {
     addresses: HashMap<IpAddr, HostId>,
     passed: Passed,
     first_hops: Vec<Option<HostId>>,
-    /// The host that packets go to whose address no host has, and whether those of IPv6 do.
-    gateway: Option<(HostId, bool)>,
+    gateway: Option<Gateway>,
     /// There are two hosts, and whatever comes from one goes to the other.
     bridged: bool,
     /// Before this time no router reports a dropped packet.
@@ -233,9 +250,10 @@ impl World {
         self.fabric.link(link)
     }
 
-    /// From now on, what is for no host's address goes to this one, multicast apart; IPv6 only with `v6`.
-    pub fn set_gateway(&mut self, host: HostId, v6: bool) {
-        self.gateway = Some((host, v6));
+    /// From now on, what is for no host's address goes to this one, multicast apart, and what is in the ranges of hosts; IPv6 only with
+    /// `v6`.
+    pub fn set_gateway(&mut self, host: HostId, v6: bool, ranges: &Ranges) {
+        self.gateway = Some(Gateway { host, v6, inside: ranges.both() });
     }
 
     /// From now on, whatever comes from one of the two hosts goes to the other, whatever its address.
@@ -326,11 +344,13 @@ impl World {
         if self.bridged {
             return Some((HostId(1 - from.0), None));
         }
-        let out = self.gateway.filter(|(host, _)| *host != from);
+        let out = self.gateway.filter(|gateway| gateway.host != from && !gateway.is_inside(shape.dst));
         let (to, report) = match (self.addresses.get(&shape.dst), out) {
             (Some(to), _) => (*to, None),
             _ if is_for_many(shape.dst) => return None,
-            (None, Some((gateway, v6))) => (gateway, (shape.dst.is_ipv6() && !v6).then_some(Report::NoRoute)),
+            (None, Some(Gateway { host, v6, .. })) => {
+                (host, (shape.dst.is_ipv6() && !v6).then_some(Report::NoRoute))
+            }
             (None, None) => (self.first_hops[from.index()]?, Some(Report::NoRoute)),
         };
         if to == from {
@@ -581,8 +601,8 @@ impl World {
         let Some(shape) = Shape::of(packet) else { return };
         match report {
             Some(Report::NoRoute) => {
-                let cause =
-                    if self.gateway.is_some() && shape.dst.is_ipv6() { Cause::NoIpv6 } else { Cause::NoHost };
+                let outside = self.gateway.is_some_and(|gateway| !gateway.is_inside(shape.dst));
+                let cause = if outside && shape.dst.is_ipv6() { Cause::NoIpv6 } else { Cause::NoHost };
                 self.unrouted.count(cause, shape.dst);
                 self.counters.no_route += 1;
             }

@@ -135,7 +135,9 @@ fn emulators_at_the_same_time_do_not_disturb_each_other() {
     let shells: Vec<_> = (0..3)
         .map(|number| {
             let command = &format!("sleep {}; curl -sS -m 30 http://www.example.test:8000/x", 2 * number);
-            lan.emulator("nameserver 203.0.113.1\n", "", &[&words[..], &[&command[..]]].concat()).spawn().unwrap()
+            lan.emulator("nameserver 203.0.113.1\n", "", &[&words[..], &[&command[..]]].concat())
+                .spawn()
+                .unwrap()
         })
         .collect();
     for shell in shells {

@@ -239,6 +239,11 @@ fn longer_world(middleboxes: &str) -> World {
     longer_world_with("", middleboxes)
 }
 
+/// Of the longer world's routers.
+fn ranges() -> Ranges {
+    Ranges::choose(4, &["10.9.0.0/24".parse().unwrap()], &Used::default()).unwrap()
+}
+
 /// The same with more settings of each link.
 fn longer_world_with(settings: &str, middleboxes: &str) -> World {
     let link = |name: &str, ends: &str| {
@@ -253,7 +258,7 @@ fn longer_world_with(settings: &str, middleboxes: &str) -> World {
     let network = Network::new(&scenario);
     let address = |text: &str| vec![text.parse::<IpAddr>().unwrap()];
     // Those of the routers.
-    let ranges = Ranges::choose(4, &["10.9.0.0/24".parse().unwrap()], &Used::default()).unwrap();
+    let ranges = ranges();
     let hosts = [(NodeId(0), address(HOSTS[0])), (NodeId(3), address(HOSTS[1]))];
     World::new(Plan::new(&scenario, &network, &hosts, &ranges).unwrap())
 }
@@ -481,7 +486,7 @@ fn what_no_host_has_the_address_of_is_refused_by_the_first_router() {
 fn with_a_way_out_that_has_no_ipv6_the_far_host_refuses_ipv6_and_takes_the_rest() {
     for v6 in [false, true] {
         let mut world = longer_world("");
-        world.set_gateway(HostId(1), v6);
+        world.set_gateway(HostId(1), v6, &ranges());
         world.inject(&mut (), us(0), HostId(0), 0, &probe(HOSTS[0], "192.0.2.77", 64, 17, 0));
         world.inject(&mut (), us(1), HostId(0), 0, &probe("fd6c:6f6e:6768::1", "2001:db8::77", 64, 17, 0));
         world.advance(&mut (), us(10_000_000));
@@ -494,6 +499,19 @@ fn with_a_way_out_that_has_no_ipv6_the_far_host_refuses_ipv6_and_takes_the_rest(
             assert!(world.unrouted.sentences()[0].contains("2001:db8::77: 1"));
         }
     }
+}
+
+/// The ranges of hosts lead nowhere else, although the machine may have a route for them.
+#[test]
+fn an_address_that_no_host_has_in_their_ranges_does_not_go_out() {
+    let mut world = longer_world("");
+    world.set_gateway(HostId(1), true, &ranges());
+    world.inject(&mut (), us(0), HostId(0), 0, &probe(HOSTS[0], "10.9.0.77", 64, 17, 0));
+    world.advance(&mut (), us(10_000_000));
+    assert!(world.arrivals.iter().all(|arrival| arrival.host != HostId(1)));
+    let kinds: Vec<_> = reports(&world).into_iter().map(|(_, kind, _)| kind).collect();
+    assert_eq!(kinds, [[3, 0]]);
+    assert!(world.unrouted.sentences()[0].contains("10.9.0.77: 1"));
 }
 
 #[test]
