@@ -94,7 +94,7 @@ test-slow-python: install $(STAMPS)/dev $(STAMPS)/ray
 
 # All with the features of the whole workspace: `-p` would choose others, and compile and keep most crates a second time.
 REAL := cargo test --workspace --locked
-REAL_TESTS := --test emu --test pep
+REAL_TESTS := --test emu --test leaks --test pep
 # A test that waits for 75 s needs no processor: it runs beside the others.
 WAITING := an_outage_of_75_seconds
 test-real: check-tools

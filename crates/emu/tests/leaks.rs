@@ -1,7 +1,9 @@
 //! The emulator again and again in one process, whatever happens in it: afterwards files, threads, devices and namespaces are as they
 //! were before. Alone in its program, since other tests open files meanwhile. Needs root and Linux; ignored by default (`bed::can_run`).
 
-use crate::bed::{can_run, namespaces, text, wait_for};
+mod bed;
+
+use bed::{can_run, namespaces, text, wait_for};
 use longhaul_emu::lateness::Bounds;
 use longhaul_emu::shell::{self, Options};
 use longhaul_emu::signals::Signals;
