@@ -4,6 +4,7 @@
 use nix::sys::resource::{Resource, getrlimit};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Descriptors for commands, metrics, files of the configuration and the log.
@@ -27,13 +28,45 @@ pub(crate) fn check(opened: &impl AsFd) -> io::Result<()> {
     if is_reserve(number, bound) { Err(io::Error::from_raw_os_error(libc::EMFILE)) } else { Ok(()) }
 }
 
+/// Descriptors that accepted connections will need for their other sides.
+static OWED: AtomicU64 = AtomicU64::new(0);
+
+/// One of these, until it is dropped: the other side is open, or will not be opened. Without them, clients that are accepted in one
+/// burst could take all descriptors, and each would wait for one towards its server until it is given up.
+pub(crate) struct Owed(());
+
+impl Owed {
+    pub fn new() -> Owed {
+        OWED.fetch_add(1, Ordering::Relaxed);
+        Owed(())
+    }
+}
+
+impl Drop for Owed {
+    fn drop(&mut self) {
+        OWED.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Checks a descriptor that was just opened for a client, as [`check`] does, and leaves those that are owed.
+pub(crate) fn check_client(opened: &impl AsFd) -> io::Result<()> {
+    let (bound, _) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    let number = u64::try_from(opened.as_fd().as_raw_fd()).unwrap_or(0);
+    let last = number.saturating_add(OWED.load(Ordering::Relaxed));
+    if is_reserve(last, bound) { Err(io::Error::from_raw_os_error(libc::EMFILE)) } else { Ok(()) }
+}
+
 /// True if there is room for a few connections again. Connections that were turned away for lack of descriptors return only
 /// then, so that not one a second is closed.
 pub(crate) fn are_free() -> bool {
+    are_free_beside(0)
+}
+
+fn are_free_beside(owed: u64) -> bool {
     let Ok((bound, _)) = getrlimit(Resource::RLIMIT_NOFILE) else { return false };
     let Ok(next) = io::stderr().as_fd().try_clone_to_owned() else { return false };
     let number = u64::try_from(next.as_raw_fd()).unwrap_or(0);
-    !is_reserve(number.saturating_add(FEW), bound)
+    !is_reserve(number.saturating_add(FEW).saturating_add(owed), bound)
 }
 
 /// Descriptors that are open.
@@ -52,6 +85,13 @@ pub(crate) fn free(in_use: u64) -> u64 {
 /// Waits until there is room for a few connections.
 pub(crate) async fn freed() {
     while !are_free() {
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Waits until there is room for a few clients, and for the other sides of those that are there.
+pub(crate) async fn freed_for_clients() {
+    while !are_free_beside(OWED.load(Ordering::Relaxed)) {
         tokio::time::sleep(PAUSE).await;
     }
 }

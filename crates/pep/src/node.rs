@@ -237,9 +237,11 @@ impl Node {
             };
             let lack = match accepted {
                 Ok((stream, client)) => {
-                    let lack = descriptors::check(&stream);
+                    // Through a tunnel, the other side takes none.
+                    let owed = self.hubs.get().is_none().then(descriptors::Owed::new);
+                    let lack = descriptors::check_client(&stream);
                     let node = self.clone();
-                    tokio::spawn(async move { node.serve(stream, client, entrance, to).await });
+                    tokio::spawn(async move { node.serve(stream, client, entrance, (to, owed)).await });
                     lack
                 }
                 Err(why) => Err(why),
@@ -254,7 +256,7 @@ impl Node {
                     }
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     tokio::select! {
-                        () = descriptors::freed() => {}
+                        () = descriptors::freed_for_clients() => {}
                         _ = deaf.wait_for(|deaf| *deaf) => return,
                     }
                 }
@@ -267,7 +269,7 @@ impl Node {
         mut stream: TcpStream,
         client: SocketAddr,
         entrance: Entrance,
-        to: Option<SocketAddr>,
+        (to, owed): (Option<SocketAddr>, Option<descriptors::Owed>),
     ) {
         // Whatever ends before there is a leg ends with a reset too.
         let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
@@ -303,6 +305,7 @@ impl Node {
             self.granting.notify_one();
         }
         if let Some((entry, far)) = self.confirm.as_ref().and_then(|confirm| confirm.claim(client, server)) {
+            drop(owed);
             let end = self.clone().carry(stream, far, &entry, &[]).await;
             return self.ended(&entry, end);
         }
@@ -317,7 +320,7 @@ impl Node {
             let Ok(entry) = self.shared.table.enter(ends) else { return };
             entry
         };
-        let end = self.clone().connect_and_carry(stream, &entry, target, (bytes, answer)).await;
+        let end = self.clone().connect_and_carry(stream, &entry, (target, owed), (bytes, answer)).await;
         self.ended(&entry, end);
     }
 
@@ -331,7 +334,7 @@ impl Node {
         self: Arc<Self>,
         mut stream: TcpStream,
         entry: &Arc<Entry>,
-        target: Target,
+        (target, owed): (Target, Option<descriptors::Owed>),
         (bytes, answer): (Vec<u8>, Answer),
     ) -> End {
         let Ends { client, server, .. } = entry.ends;
@@ -340,6 +343,7 @@ impl Node {
             Target::Addresses(servers) => self.open_any(entry, servers, dscp).await,
             Target::Name(name, port) => self.open_named(entry, &name, port, dscp).await,
         };
+        drop(owed);
         let leg = match opened {
             Ok(leg) => leg,
             Err((end, why)) => {

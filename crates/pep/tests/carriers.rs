@@ -97,7 +97,8 @@ fn new_connections_pass_a_hub_that_gives_no_answer() {
         let begin = Instant::now();
         wait_for("new connections pass", 9, || terminal.status()["silent"] == true);
         let after = begin.elapsed();
-        assert!(after > Duration::from_millis(2500), "{carrier}: after {after:?}");
+        // Three seconds from the last packet, which may have come a moment before.
+        assert!(after > Duration::from_secs(2), "{carrier}: after {after:?}");
         let before = terminal.status()["accepted"].as_u64();
         let mut stream = two.connect(SERVER, 8000);
         exchange(&mut stream, &mut accept(&listener), b"untouched");
