@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -204,3 +205,13 @@ def test_packages_compile_nothing_that_a_build_has_not_compiled():
 
 def test_a_release_build_has_no_programs_of_tests():
     assert {name[1] for name, kind in units().items() if kind == "bin"} == {"longhaul-emu", "longhaul-pep"}
+
+
+@pytest.mark.parametrize("main", sorted(ROOT.glob("crates/*/tests/main.rs")), ids=lambda main: main.parts[-3])
+def test_every_file_of_tests_in_rust_is_run(main):
+    """What is neither a module of the crate's program of tests nor a program of its own would never run."""
+    cargo = tomllib.loads((main.parent.parent / "Cargo.toml").read_text())
+    assert cargo["package"]["autotests"] is False
+    alone = {Path(program["path"]).name for program in cargo["test"]}
+    modules = {f"{name}.rs" for name in re.findall(r"^mod (\w+);$", main.read_text(), re.MULTILINE)}
+    assert {file.name for file in main.parent.glob("*.rs")} <= alone | modules

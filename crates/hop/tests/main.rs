@@ -4,18 +4,3 @@ mod common;
 mod tls;
 mod transfer;
 mod versions;
-
-/// What is no module here would never run.
-#[test]
-fn every_file_of_tests_is_run() {
-    let alone = ["main"];
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let listed = include_str!("main.rs");
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_stem().unwrap().to_str().unwrap();
-        if path.extension().is_some_and(|kind| kind == "rs") && !alone.contains(&name) {
-            assert!(listed.contains(&format!("\nmod {name};\n")), "tests/{name}.rs is not in tests/main.rs");
-        }
-    }
-}
