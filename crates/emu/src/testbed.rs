@@ -134,15 +134,16 @@ impl Testbed {
             };
             let (host, missing) = make_host(network, *node, ranges.of(*node), namespace, &settings, burst)?;
             warnings.extend(missing.into_iter().filter(|_| hosts.is_empty()));
+            if whose == TcpOf::Machine {
+                hosts.push(host);
+                continue;
+            }
             let differences = settings.differences(&host.namespace);
             match set.iter_mut().find(|(known, _)| *known == differences) {
                 Some((_, names)) => names.push(host.name.clone()),
                 None => set.push((differences, vec![host.name.clone()])),
             }
             hosts.push(host);
-            if whose == TcpOf::Machine {
-                continue;
-            }
             if kernel::congestion(&tcp).is_none() {
                 let asked = tcp.congestion.name();
                 let warning =

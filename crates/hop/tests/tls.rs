@@ -43,34 +43,9 @@ fn peers_with_the_right_keys_are_up_and_carry_bytes() {
     assert_eq!(key, Some(Some(own.public_key().0)));
 }
 
-/// Over a long round trip the hub's packets had no ACK after the handshake, so that it looked for the end of an outage four times a second.
-#[test]
-fn an_idle_hop_costs_its_keep_alives_and_no_more() {
+/// Datagrams, and their payload in bytes, that each node of an idle hop sends in this time once it is up, over 650 ms.
+fn idle([terminal, hub]: [Config; 2], time: Duration) -> [(u64, u64); 2] {
     let (own, other) = (identity(), identity());
-    let [mut terminal, mut hub] = configs();
-    for config in [&mut terminal, &mut hub] {
-        config.keep_alive = Duration::from_secs(25);
-    }
-    let terminal = with(terminal, &own, &[other.public_key()]);
-    let hub = with(hub, &other, &[own.public_key()]);
-    let rtt = Duration::from_millis(650);
-    let mut world =
-        World::new([terminal, hub], [link(mbit(50.0), rtt, None), link(mbit(50.0), rtt, None)], 1);
-    let up = world.warm_up();
-    let before = world.ends.each_ref().map(|end| end.sent.0);
-    world.run_until(up + Duration::from_secs(100));
-    let sent = [0, 1].map(|end| world.ends[end].sent.0 - before[end]);
-    // Four of each node's own, and as many ACKs; some follow the handshake.
-    assert!(sent.iter().all(|sent| (8..=14).contains(sent)), "{sent:?}");
-}
-
-/// A terminal on a link that is paid by the byte keeps the hop alive alone: a day costs no more than half a megabyte, also over IPv6.
-#[test]
-fn an_idle_day_that_is_paid_by_the_byte_costs_half_a_megabyte() {
-    let (own, other) = (identity(), identity());
-    let [mut terminal, mut hub] = configs();
-    (terminal.keep_alive, terminal.alone) = (Duration::from_secs(30), true);
-    hub.keep_alive = Duration::from_secs(2);
     let terminal = with(terminal, &own, &[other.public_key()]);
     let hub = with(hub, &other, &[own.public_key()]);
     let rtt = Duration::from_millis(650);
@@ -78,17 +53,38 @@ fn an_idle_day_that_is_paid_by_the_byte_costs_half_a_megabyte() {
         World::new([terminal, hub], [link(mbit(50.0), rtt, None), link(mbit(50.0), rtt, None)], 1);
     let up = world.warm_up();
     let before = world.ends.each_ref().map(|end| end.sent);
-    world.run_until(up + Duration::from_secs(86_400));
-    let bytes = |end: usize| {
+    world.run_until(up + time);
+    [0, 1].map(|end| {
         let (datagrams, payload) = world.ends[end].sent;
-        payload - before[end].1 + 48 * (datagrams - before[end].0)
-    };
-    let datagrams = [0, 1].map(|end| world.ends[end].sent.0 - before[end].0);
+        (datagrams - before[end].0, payload - before[end].1)
+    })
+}
+
+/// Over a long round trip the hub's packets had no ACK after the handshake, so that it looked for the end of an outage four times a second.
+#[test]
+fn an_idle_hop_costs_its_keep_alives_and_no_more() {
+    let mut configs = configs();
+    for config in &mut configs {
+        config.keep_alive = Duration::from_secs(25);
+    }
+    let sent = idle(configs, Duration::from_secs(100)).map(|(datagrams, _)| datagrams);
+    // Four of each node's own, and as many ACKs; some follow the handshake.
+    assert!(sent.iter().all(|sent| (8..=14).contains(sent)), "{sent:?}");
+}
+
+/// A terminal on a link that is paid by the byte keeps the hop alive alone: a day costs no more than half a megabyte, also over IPv6.
+#[test]
+fn an_idle_day_that_is_paid_by_the_byte_costs_half_a_megabyte() {
+    let [mut terminal, mut hub] = configs();
+    (terminal.keep_alive, terminal.alone) = (Duration::from_secs(30), true);
+    hub.keep_alive = Duration::from_secs(2);
+    let sent = idle([terminal, hub], Duration::from_secs(86_400));
+    let datagrams = sent.map(|(datagrams, _)| datagrams);
     assert!(
         datagrams.iter().all(|n| (2880..2900).contains(n)),
         "one each 30 s, and an ACK for each: {datagrams:?}"
     );
-    let day = bytes(0) + bytes(1);
+    let day: u64 = sent.iter().map(|(datagrams, payload)| payload + 48 * datagrams).sum();
     assert!((300_000..=500_000).contains(&day), "{day} bytes");
 }
 

@@ -23,9 +23,22 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// # Errors
 /// `EMFILE` if the descriptor is one of the reserve: close it.
 pub(crate) fn check(opened: &impl AsFd) -> io::Result<()> {
+    check_beside(0, opened)
+}
+
+/// Checks a descriptor that was just opened for a client, as [`check`] does, and leaves those that are owed.
+///
+/// # Errors
+/// As there.
+pub(crate) fn check_client(opened: &impl AsFd) -> io::Result<()> {
+    check_beside(OWED.load(Ordering::Relaxed), opened)
+}
+
+fn check_beside(owed: u64, opened: &impl AsFd) -> io::Result<()> {
     let (bound, _) = getrlimit(Resource::RLIMIT_NOFILE)?;
     let number = u64::try_from(opened.as_fd().as_raw_fd()).unwrap_or(0);
-    if is_reserve(number, bound) { Err(io::Error::from_raw_os_error(libc::EMFILE)) } else { Ok(()) }
+    let is_reserve = is_reserve(number.saturating_add(owed), bound);
+    if is_reserve { Err(io::Error::from_raw_os_error(libc::EMFILE)) } else { Ok(()) }
 }
 
 /// Descriptors that accepted connections will need for their other sides.
@@ -46,14 +59,6 @@ impl Drop for Owed {
     fn drop(&mut self) {
         OWED.fetch_sub(1, Ordering::Relaxed);
     }
-}
-
-/// Checks a descriptor that was just opened for a client, as [`check`] does, and leaves those that are owed.
-pub(crate) fn check_client(opened: &impl AsFd) -> io::Result<()> {
-    let (bound, _) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    let number = u64::try_from(opened.as_fd().as_raw_fd()).unwrap_or(0);
-    let last = number.saturating_add(OWED.load(Ordering::Relaxed));
-    if is_reserve(last, bound) { Err(io::Error::from_raw_os_error(libc::EMFILE)) } else { Ok(()) }
 }
 
 /// True if there is room for a few connections again. Connections that were turned away for lack of descriptors return only
