@@ -13,7 +13,7 @@ import pytest
 from longhaul import Scenario, advise, core
 from longhaul.advice import _ranked
 from longhaul.advice.diagnosis import Diagnosis
-from longhaul.advice.race import Trial, interval
+from longhaul.advice.race import Race, Trial, interval
 from longhaul.advice.remedies import remedies
 from longhaul.advice.remedy import Remedy
 from longhaul.cli.advising import _print
@@ -86,6 +86,17 @@ def test_a_budget_is_kept_and_its_end_is_named():
     # One run more makes the best row certain before any other remedy is tried.
     found = advise(scenario, seconds=None, runs=4)
     assert (found.runs, len(found.rows), found.best.verdict) == (4, 1, "better")
+
+
+def test_a_run_that_is_under_way_when_the_time_is_over_is_ended():
+    """A download of 1 Gbit/s had a run finished for 25 s behind the end of its 60."""
+    scenario = Scenario("long", duration="100000 s").link("path", "a", "b", rate="1 Gbit/s", delay="5 ms").flow("a", "b")
+    document = as_document(scenario)
+    content = tomllib.loads(core.resolve(document, ())[0])
+    race = Race(document, (), content, seconds=0.5)
+    trial = Trial(None)
+    race.run([(trial, 0)])
+    assert (race.made, trial.qoe, trial.failure, race.over) == (0, {}, None, True)
 
 
 def test_only_what_can_be_changed_is():

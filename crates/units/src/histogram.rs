@@ -13,6 +13,8 @@ pub struct Histogram {
     /// Values other than zero; those of zero are not in a bin.
     above_zero: u64,
     sum: u128,
+    /// The smallest value other than zero; 0 without one.
+    min: u64,
     max: u64,
 }
 
@@ -49,6 +51,7 @@ impl Histogram {
             self.bins.resize(bin + 1, 0);
         }
         self.bins[bin] += 1;
+        self.min = if self.above_zero == 0 { nanos } else { self.min.min(nanos) };
         self.above_zero += 1;
         self.sum += u128::from(nanos);
         self.max = self.max.max(nanos);
@@ -60,6 +63,11 @@ impl Histogram {
             self.bins.resize(other.bins.len(), 0);
         }
         self.bins.iter_mut().zip(&other.bins).for_each(|(sum, count)| *sum += count);
+        self.min = match (self.above_zero, other.above_zero) {
+            (_, 0) => self.min,
+            (0, _) => other.min,
+            _ => self.min.min(other.min),
+        };
         self.count += other.count;
         self.above_zero += other.above_zero;
         self.sum += other.sum;
@@ -86,6 +94,12 @@ impl Histogram {
         (self.count > 0).then(|| Duration::from_nanos(self.max))
     }
 
+    /// What stands for the values of a bin: its middle, or the smallest or largest of all values where the bin reaches beyond them. A
+    /// quantile is thus never below every value: where all responses take a round trip, so does their median.
+    fn value_of(&self, bin: usize) -> Duration {
+        Duration::from_nanos(middle_of(bin).clamp(self.min, self.max))
+    }
+
     /// The value below or at which a share `q` (0 to 1) of all values lies, to within 3 %; `None` without values.
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         let rank = ((self.count as f64 * q).ceil() as u64).max(1);
@@ -97,14 +111,13 @@ impl Histogram {
             seen += n;
             seen >= rank
         })?;
-        Some(Duration::from_nanos(middle_of(bin).min(self.max)))
+        Some(self.value_of(bin))
     }
 
     /// The values from the smallest on, to within 3 %, and how many of each there are.
     pub fn values(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
         let zeros = (Duration::ZERO, self.count - self.above_zero);
-        let others = self.bins.iter().enumerate().map(|(bin, n)| (middle_of(bin).min(self.max), *n));
-        let others = others.map(|(nanos, n)| (Duration::from_nanos(nanos), n));
+        let others = self.bins.iter().enumerate().filter(|(_, n)| **n > 0).map(|(bin, n)| (self.value_of(bin), *n));
         std::iter::once(zeros).chain(others).filter(|(_, n)| *n > 0)
     }
 
@@ -132,6 +145,20 @@ mod tests {
         close(1.0, 1000.0);
         assert_eq!(histogram.mean(), Some(Duration::from_micros(500_500)));
         assert_eq!(histogram.max(), Some(Duration::from_millis(1000)));
+    }
+
+    #[test]
+    fn a_quantile_is_not_below_the_smallest_value() {
+        // 300 ms lie in a bin whose middle is 298 ms; so do the later values.
+        let mut histogram = Histogram::default();
+        [0, 301, 300, 302].map(|ms| histogram.record(Duration::from_millis(ms)));
+        assert_eq!(histogram.quantile(0.5), Some(Duration::from_millis(300)));
+        let mut other = Histogram::default();
+        other.merge(&histogram);
+        other.record(Duration::from_millis(299));
+        histogram.merge(&other);
+        assert_eq!(histogram.quantile(0.5), Some(Duration::from_millis(299)));
+        assert_eq!(histogram.values().map(|(_, n)| n).sum::<u64>(), histogram.count());
     }
 
     #[test]

@@ -126,8 +126,14 @@ class Race:
         over = self._deadline is not None and time.monotonic() >= self._deadline
         return over or (self._runs is not None and self.made >= self._runs)
 
+    @property
+    def over(self) -> bool:
+        """Whether all of the time is used up: what is under way then is ended."""
+        seconds = self._whole[1]
+        return seconds is not None and time.monotonic() >= self._began + seconds
+
     def run(self, wanted: Iterable[tuple[Trial, int]], *, always: bool = False) -> None:
-        """Makes runs of trials under seeds (counted from 0); what the budget has no room for is left out."""
+        """Makes runs of trials under seeds (counted from 0); what the budget has no room for is left out, or ended by its end."""
         wanted = list(wanted)
         if not self.by_chance and (several := [trial for trial, seed in wanted if seed > 1 and seed not in trial.qoe]):
             # Two runs that are equal spare the others.
@@ -154,6 +160,9 @@ class Race:
                 engine.start(Task([PlannedRun(run_id, point, 0, self.first_seed + seed)], False, folder))
                 self.made += 1
             if not under_way:
+                return
+            if self.over and not always:
+                self.made -= len(under_way)
                 return
             for end in engine.ended(0.1):
                 run_id = end.task.runs[0].run_id
