@@ -100,15 +100,31 @@ fn answers_come_at_the_satellites_rate() {
     assert!((0.87..1.25).contains(&time), "{time}");
 }
 
-/// One datagram in 500 is lost, again and again, and a tenth of what goes back.
+/// One datagram in 500 is lost, again and again, and a tenth of what goes back. What the losses of the line hold back comes in one piece
+/// once they are repaired, perhaps within the measured time: over a short one goodput may be above the link's.
 #[test]
 fn losses_cost_no_more_than_what_is_lost() {
     let forward = "loss = { kind = \"random\", probability = \"0.2 %\" }";
     let line = "loss = { kind = \"random\", probability = \"2 %\" }";
-    let summary = Lab { forward, line, ..LAB }.run();
+    let summary = Lab { forward, line, seconds: (60, 5), ..LAB }.run();
     let goodput = of_flow(&summary, "goodput_bps");
-    assert!((48e6..=52.13e6).contains(&goodput), "{goodput}");
+    assert!((49e6..=52.13e6 * 60.0 / 55.0).contains(&goodput), "{goodput}");
     assert!(of_hop(&summary, "paced_lost") > 20.0);
+}
+
+/// Where 1 % is lost, 0.97 of what the rest can carry, and at 5 % 0.93: reports name each loss once, in few bits. They listed all that was
+/// missing, with 4 bytes for each hole: 0.86 and 0.53, and 34,020 datagrams that had come before.
+#[test]
+fn a_thin_line_reports_all_losses_of_a_lossy_satellite() {
+    for (percent, least) in [(1.0, 0.97), (5.0, 0.93)] {
+        let forward = format!("loss = {{ kind = \"random\", probability = \"{percent} %\" }}");
+        let summary = Lab { forward: Box::leak(forward.into_boxed_str()), seconds: (40, 10), ..LAB }.run();
+        let ideal = 54e6 * (1.0 - percent / 100.0) * 1448.0 / 1500.0;
+        let share = of_flow(&summary, "goodput_bps") / ideal;
+        assert!(share >= least, "{percent} %: {share}");
+        let (sent, twice) = (of_hop(&summary, "paced_items"), of_hop(&summary, "paced_duplicates"));
+        assert!(twice < 0.001 * sent, "{twice} of {sent}");
+    }
 }
 
 /// With parities for one datagram in ten, most losses are restored without a round trip.

@@ -27,6 +27,8 @@ pub struct PseudoProxy<P: Payload> {
     silence: Option<Duration>,
     last_said: Instant,
     control_bytes: u64,
+    /// Nothing of the hosts has crossed the line since the last report.
+    line_is_idle: bool,
 }
 
 impl<P: Payload> PseudoProxy<P> {
@@ -55,6 +57,7 @@ impl<P: Payload> PseudoProxy<P> {
             silence: *silence,
             last_said: Instant::ZERO,
             control_bytes: 0,
+            line_is_idle: true,
         }
     }
 
@@ -66,6 +69,7 @@ impl<P: Payload> PseudoProxy<P> {
         while let Some(item) = self.half.outgoing.pop_front() {
             match item {
                 Item::Open { stream, key } => {
+                    self.line_is_idle = false;
                     self.receiver.begin(stream);
                     self.say(&Message::Open { stream, key });
                 }
@@ -77,6 +81,7 @@ impl<P: Payload> PseudoProxy<P> {
                     self.say(&Message::Credit { stream, limit });
                 }
                 Item::Data { stream, data, .. } => {
+                    self.line_is_idle = false;
                     self.say(&Message::Data { stream, bytes: data.to_bytes() })
                 }
             }
@@ -129,7 +134,8 @@ impl<P: Payload> PseudoProxy<P> {
             return false;
         }
         let before = self.control_bytes;
-        if let Some(report) = self.receiver.poll_report(now) {
+        if let Some(report) = self.receiver.poll_report(now, self.line_is_idle) {
+            self.line_is_idle = true;
             self.say(&Message::Report(report));
         } else {
             let most = self.half.control.effective_mss().saturating_sub(DATA_HEADER).max(1);

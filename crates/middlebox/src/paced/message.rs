@@ -3,7 +3,7 @@
 //!
 //! | kind | then |
 //! |---|---|
-//! | 1 report | latest serial 4, its age in ms 2, floor 4: all items below have come; how far it speaks beyond the floor 2; holes 1; each hole: where beyond the floor 2, items 2 |
+//! | 1 report | latest serial 4, its age in ms 2, floor 4: all items below have come; one byte: serials above the last one reported on (4 bits; 15: in 1 to 3 bytes after this one) and the order of the code of what is lost (4 bits; 15: nothing is); serials reported on, in 1 to 3 bytes of 7 bits; what is lost of them ([`losses`](super::losses)) |
 //! | 2 credit | stream 4, limit 4: positions below may be sent |
 //! | 3 open | stream 4, 12 bytes that identify the connection |
 //! | 4 data | stream 4, length 2, the data |
@@ -12,20 +12,18 @@
 //! | 7 session | number 2: what follows belongs to it |
 //! | 8 alive | nothing |
 //!
-//! A report is complete, so that a later one replaces an earlier one that has not been sent. It takes 14 bytes and 4 for
-//! each hole, a TCP segment for itself 54; with a serial line's framing of 2 bytes that is 58 ms at 9600 baud.
+//! The stream loses nothing, so each datagram's fate is reported once. A report takes 14 bytes, and 9 bits for each loss where 1 % is
+//! lost; a TCP segment for itself 40 more; with a serial line's framing of 2 bytes that is 58 ms at 9600 baud.
 
 use super::datagram::Key;
+use super::losses::{self, ORDERS, Stretch, Unreadable};
 
-/// Holes that a report can have.
-pub const MOST_HOLES: usize = 60;
+/// Stretches of lost datagrams that a report can have: so that it fits into one segment of the line.
+pub const MOST_LOST: usize = 300;
+/// Datagrams that a report can be about.
+pub const MOST_REPORTED: u64 = (1 << 21) - 1;
 /// Data bytes of a message at most.
 pub const MOST_DATA: usize = 65_535;
-/// Bytes of a report without holes.
-pub const REPORT: usize = 14;
-
-/// Numbers of items that are missing: from, below.
-pub type Hole = (u64, u64);
 
 /// What the pseudo proxy has received.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -36,16 +34,18 @@ pub struct Report {
     pub age_ms: u16,
     /// All items below this number have come.
     pub floor: u64,
-    /// Items from the floor to below this number have come but for the holes.
-    pub end: u64,
-    /// What is missing between, in ascending order.
-    pub holes: Vec<Hole>,
+    /// So many serials below the highest one and it itself are not reported on yet: what is missing of them may still come.
+    pub open: u64,
+    /// So many serials before those are reported on. What is before them and was not reported before is lost.
+    pub count: u64,
+    /// Those of them that are lost, counted from the first, in ascending order.
+    pub lost: Vec<Stretch>,
 }
 
 /// A message. Numbers and positions that were decoded are their lower halves.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Message {
-    /// See [`Report`]. Decoded, `end` and holes count from the floor.
+    /// See [`Report`].
     Report(Report),
     /// So much of a stream may be sent.
     Credit {
@@ -90,13 +90,13 @@ pub enum MessageError {
     /// No message is of this kind.
     #[error("a message of unknown kind {0}")]
     Kind(u8),
-    /// Holes out of order.
-    #[error("a report with holes that overlap or lie beyond its end")]
-    Holes,
+    /// A report of more than it is about.
+    #[error("a report with losses beyond its end")]
+    Losses,
 }
 
 impl Message {
-    /// Appends its bytes. Of a report, what does not fit is left out: the report then contains less, but nothing wrong.
+    /// Appends its bytes.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Message::Report(report) => encode_report(report, out),
@@ -122,6 +122,13 @@ impl Message {
             }
             Message::Alive => out.push(8),
         }
+    }
+
+    /// How many bytes it takes.
+    pub fn len(&self) -> u64 {
+        let mut bytes = vec![];
+        self.encode(&mut bytes);
+        bytes.len() as u64
     }
 
     /// Reads the message at the beginning of `bytes`, and how many it takes; `None` if it has not all come.
@@ -155,54 +162,48 @@ fn head(kind: u8, stream: u32, out: &mut Vec<u8>) {
 }
 
 fn encode_report(report: &Report, out: &mut Vec<u8>) {
-    let Report { serial, age_ms, floor, end, holes } = report;
-    let reach = |number: u64| u16::try_from(number - floor).ok();
-    let mut last = reach((*end).min(floor + u64::from(u16::MAX))).unwrap_or(u16::MAX);
-    let mut fitting: Vec<(u16, u16)> = vec![];
-    for (from, below) in holes {
-        // The report ends before the first hole that does not fit.
-        match reach(*from).zip(reach(*below)) {
-            Some((from, below)) if fitting.len() < MOST_HOLES => fitting.push((from, below - from)),
-            _ => {
-                last = last.min(reach(*from).unwrap_or(u16::MAX));
-                break;
-            }
-        }
-    }
+    let Report { serial, age_ms, floor, open, count, lost } = report;
+    debug_assert!(*count <= MOST_REPORTED && *open <= MOST_REPORTED);
+    let order = losses::best_order(*count, lost);
     out.push(1);
     out.extend_from_slice(&(*serial as u32).to_be_bytes());
     out.extend_from_slice(&age_ms.to_be_bytes());
     out.extend_from_slice(&(*floor as u32).to_be_bytes());
-    out.extend_from_slice(&last.to_be_bytes());
-    out.push(fitting.len() as u8);
-    for (from, count) in fitting {
-        out.extend_from_slice(&from.to_be_bytes());
-        out.extend_from_slice(&count.to_be_bytes());
+    out.push(((*open).min(15) as u8) << 4 | order);
+    if *open >= 15 {
+        number(*open, out);
+    }
+    number(*count, out);
+    if order < ORDERS {
+        losses::encode(*count, lost, order, out);
     }
 }
 
-fn decode_report(rest: &mut Reader<'_>) -> Result<Option<Report>, MessageError> {
-    let mut read = || {
-        let head = (rest.word()?, rest.half()?, rest.word()?, rest.half()?);
-        let [count] = rest.take()?;
-        let mut pairs = vec![];
-        for _ in 0..count {
-            pairs.push((u64::from(rest.half()?), u64::from(rest.half()?)));
-        }
-        Some((head, pairs))
-    };
-    let Some(((serial, age_ms, floor, end), pairs)) = read() else { return Ok(None) };
-    let end = u64::from(end);
-    let mut holes = vec![];
-    let mut before = 0;
-    for (from, count) in pairs {
-        if from < before || count == 0 || from + count > end {
-            return Err(MessageError::Holes);
-        }
-        before = from + count;
-        holes.push((from, before));
+/// Seven bits to a byte, the lowest first; the highest bit is set if another byte follows.
+fn number(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
     }
-    Ok(Some(Report { serial: serial.into(), age_ms, floor: floor.into(), end, holes }))
+    out.push(value as u8);
+}
+
+fn decode_report(rest: &mut Reader<'_>) -> Result<Option<Report>, MessageError> {
+    let mut head = || Some((rest.word()?, rest.half()?, rest.word()?, rest.take::<1>()?));
+    let Some((serial, age_ms, floor, [both])) = head() else { return Ok(None) };
+    let (open, order) = (both >> 4, both & 15);
+    let open = if open < 15 { Some(u64::from(open)) } else { rest.number()? };
+    let Some((open, count)) = open.zip(rest.number()?) else { return Ok(None) };
+    let (lost, len) = match order {
+        ORDERS => (vec![], 0),
+        _ => match losses::decode(count, order, rest.0) {
+            Ok(read) => read,
+            Err(Unreadable::Cut) => return Ok(None),
+            Err(Unreadable::Long) => return Err(MessageError::Losses),
+        },
+    };
+    rest.0 = &rest.0[len..];
+    Ok(Some(Report { serial: serial.into(), age_ms, floor: floor.into(), open, count, lost }))
 }
 
 /// Bytes from the front.
@@ -219,6 +220,18 @@ impl Reader<'_> {
     }
     fn half(&mut self) -> Option<u16> {
         self.take().map(u16::from_be_bytes)
+    }
+    /// See [`number`]; `None` if it has not all come.
+    fn number(&mut self) -> Result<Option<u64>, MessageError> {
+        let mut value = 0;
+        for place in 0..3 {
+            let Some([byte]) = self.take() else { return Ok(None) };
+            value |= u64::from(byte & 0x7f) << (7 * place);
+            if byte < 0x80 {
+                return Ok(Some(value));
+            }
+        }
+        Err(MessageError::Losses)
     }
     fn data(&mut self) -> Option<Vec<u8>> {
         let len = usize::from(self.half()?);
@@ -269,11 +282,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn report() -> impl Strategy<Value = Report> {
-        let steps = prop::collection::vec((0u64..40, 1u64..40), 0..20);
-        (any::<u32>(), any::<u16>(), any::<u32>(), steps, 0u64..10).prop_map(
-            |(serial, age_ms, floor, steps, beyond)| {
+        let steps = prop::collection::vec((1u64..40, 1u64..40), 0..20);
+        (any::<u32>(), any::<u16>(), any::<u32>(), steps, 0u64..400, 0u64..40).prop_map(
+            |(serial, age_ms, floor, steps, beyond, open)| {
                 let mut place = 0;
-                let holes = steps
+                let lost = steps
                     .into_iter()
                     .map(|(gap, count)| {
                         let from = place + gap;
@@ -281,11 +294,11 @@ mod tests {
                         (from, place)
                     })
                     .collect();
-                Report { serial: serial.into(), age_ms, floor: floor.into(), end: place + beyond, holes }
+                let (serial, floor) = (serial.into(), floor.into());
+                Report { serial, age_ms, floor, open, count: place + beyond, lost }
             },
         )
     }
-    /// As it decodes: counted from the floor.
     fn message() -> impl Strategy<Value = Message> {
         prop_oneof![
             report().prop_map(Message::Report),
@@ -302,46 +315,28 @@ mod tests {
     }
     fn encoded(message: &Message) -> Vec<u8> {
         let mut out = vec![];
-        match message {
-            Message::Report(report) => {
-                let up = |number: u64| report.floor + number;
-                let holes = report.holes.iter().map(|(from, below)| (up(*from), up(*below))).collect();
-                Message::Report(Report { end: up(report.end), holes, ..report.clone() }).encode(&mut out);
-            }
-            other => other.encode(&mut out),
-        }
+        message.encode(&mut out);
         out
     }
 
     #[test]
-    fn a_report_has_fourteen_bytes_and_four_for_each_hole() {
+    fn a_report_has_fourteen_bytes_and_few_bits_for_each_loss() {
         let report =
-            Report { serial: 0x0102_0304, age_ms: 7, floor: 1000, end: 1010, holes: vec![(1000, 1002)] };
-        let mut out = vec![];
-        Message::Report(report).encode(&mut out);
-        assert_eq!(out, [1, 1, 2, 3, 4, 0, 7, 0, 0, 3, 0xe8, 0, 10, 1, 0, 0, 0, 2]);
-        assert_eq!(out.len(), REPORT + 4);
+            Report { serial: 0x0102_0304, age_ms: 7, floor: 1000, open: 2, count: 200, lost: vec![] };
+        let bytes = encoded(&Message::Report(report.clone()));
+        assert_eq!(bytes, [1, 1, 2, 3, 4, 0, 7, 0, 0, 3, 0xe8, 0x2f, 0xc8, 1]);
+        // 99 have come, one is lost, 100 have come: 8 + 1 + 8 bits at order 7.
+        let bytes = encoded(&Message::Report(Report { lost: vec![(99, 100)], ..report }));
+        assert_eq!((bytes.len(), bytes[11]), (17, 0x27));
     }
 
-    /// What is left out is not spoken of.
     #[test]
-    fn a_report_with_too_many_holes_ends_before_them() {
-        let holes: Vec<Hole> = (0..100).map(|n| (10 * n, 10 * n + 1)).collect();
-        let report = Report { end: 2000, holes: holes.clone(), ..Report::default() };
-        let mut out = vec![];
-        Message::Report(report).encode(&mut out);
-        let Ok(Some((Message::Report(read), _))) = Message::decode(&out) else { panic!() };
-        assert_eq!((read.end, read.holes), (600, holes[..60].to_vec()));
-        let report = Report { end: 100_000, holes: vec![(70_000, 70_001)], ..Report::default() };
-        let mut out = vec![];
-        Message::Report(report).encode(&mut out);
-        let Ok(Some((Message::Report(read), _))) = Message::decode(&out) else { panic!() };
-        assert_eq!((read.end, read.holes), (65_535, vec![]));
-        let report = Report { end: 100_000, holes: vec![(60_000, 70_001)], ..Report::default() };
-        let mut out = vec![];
-        Message::Report(report).encode(&mut out);
-        let Ok(Some((Message::Report(read), _))) = Message::decode(&out) else { panic!() };
-        assert_eq!((read.end, read.holes), (60_000, vec![]));
+    fn a_long_wait_and_a_number_that_is_too_long() {
+        let report = Report { open: 1000, count: MOST_REPORTED, ..Report::default() };
+        let bytes = encoded(&Message::Report(report.clone()));
+        assert_eq!(Message::decode(&bytes), Ok(Some((Message::Report(report), bytes.len()))));
+        let long = [[1; 12].as_slice(), &[0xff; 4]].concat();
+        assert_eq!(Message::decode(&long), Err(MessageError::Losses));
     }
 
     proptest! {

@@ -26,6 +26,7 @@ pub mod datagram;
 pub mod erasure;
 mod half;
 mod hub;
+mod losses;
 pub mod message;
 pub mod receiver;
 pub mod sender;

@@ -1,12 +1,13 @@
 //! The pseudo proxy's receiver: each item once, each stream in order, and reports of what is missing.
 //!
 //! A gap in the serials shows that something was lost. Once as many datagrams have followed as may have overtaken it, and as the erasure
-//! code needs to restore it, a report is due. While data arrive there is one now and then anyway. Reports are rare enough to take only a
-//! share of the line.
+//! code needs to restore it, a report is due. While data arrive there is one now and then anyway. Each serial is reported on once, so that
+//! the size of reports follows the loss and not the time that repairs take; and reports are rare enough to take only a share of the line.
 
 use super::datagram::{Content, Data, Datagram, Item, Key, expand};
 use super::erasure::{self, Code};
-use super::message::{Hole, MOST_HOLES, REPORT, Report};
+use super::losses::Stretch;
+use super::message::{MOST_LOST, MOST_REPORTED, Message, Report};
 use longhaul_units::{Duration, Instant, Rate, Size};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -21,7 +22,7 @@ pub struct Settings {
     pub line: Option<Rate>,
     /// Bytes that the line adds to each packet, IP and TCP headers among them.
     pub headers: u32,
-    /// Share of the line that reports may take.
+    /// Share of the line that reports may take while something else crosses it; with nothing else they take up to half of it.
     pub share: f64,
     /// Bytes of each stream that may be here and not with their host yet.
     pub buffer: u64,
@@ -80,6 +81,8 @@ pub enum Delivery<D> {
     NewSession(u16),
 }
 
+/// Share of the line that reports may take which nothing else uses. Not all: whatever comes next does not wait for several of them.
+const SHARE_ALONE: f64 = 0.5;
 /// Numbers that may be above the first missing one.
 const MOST_AHEAD: u64 = 1 << 20;
 /// Streams at a time.
@@ -135,6 +138,13 @@ pub struct Receiver<D> {
     latest: Option<(u64, Instant)>,
     /// A loss that was not reported yet is certain once this serial has come.
     lost_at: Option<u64>,
+    /// Serials from here on were not reported on; which of them have come.
+    unreported: u64,
+    arrived: VecDeque<bool>,
+    /// Below this serial nothing is on its way any more: a probe has come, which follows after a silence.
+    quiet_below: u64,
+    /// The floor in the last report.
+    reported_floor: u64,
     streams: BTreeMap<u32, Stream<D>>,
     /// Symbols of the items that came last, and blocks of which parities have come.
     symbols: BTreeMap<u64, Vec<u8>>,
@@ -157,6 +167,10 @@ impl<D: Data> Receiver<D> {
             come: VecDeque::new(),
             latest: None,
             lost_at: None,
+            unreported: 0,
+            arrived: VecDeque::new(),
+            quiet_below: 0,
+            reported_floor: 0,
             streams: BTreeMap::new(),
             symbols: BTreeMap::new(),
             blocks: BTreeMap::new(),
@@ -216,6 +230,7 @@ impl<D: Data> Receiver<D> {
             return self.counts.tossed += 1;
         };
         let says_more = !matches!(content, Content::Probe { .. } | Content::Parity { .. });
+        let probes = matches!(content, Content::Probe { .. });
         let known = match content {
             Content::Item { number, item } => self.on_numbered(number, item),
             Content::Parity { first, items, parities, index, symbol, .. } => {
@@ -225,7 +240,10 @@ impl<D: Data> Receiver<D> {
         };
         if known {
             self.on_serial(now, serial);
-            if says_more || self.has_holes() {
+            if probes {
+                self.quiet_below = self.quiet_below.max(serial);
+            }
+            if says_more || self.has_holes() || self.floor > self.reported_floor {
                 self.report_at.get_or_insert(now + self.settings.report_interval);
             }
         } else {
@@ -242,6 +260,10 @@ impl<D: Data> Receiver<D> {
 
     /// Watches for gaps: a loss that is certain is reported at once.
     fn on_serial(&mut self, now: Instant, serial: u64) {
+        if self.latest.is_none() {
+            // What was sent before it in this session has not come, or comes late and is sent again.
+            self.unreported = serial;
+        }
         let next = self.latest.map_or(serial, |(latest, _)| latest + 1);
         if serial >= next {
             let gap = serial > next || (self.latest.is_none() && self.has_holes());
@@ -250,6 +272,7 @@ impl<D: Data> Receiver<D> {
             }
             self.latest = Some((serial, now));
         }
+        self.note_serial(serial);
         let latest = self.latest.map_or(0, |(latest, _)| latest);
         if self.lost_at.is_some_and(|serial| serial <= latest) {
             self.lost_at = None;
@@ -258,6 +281,21 @@ impl<D: Data> Receiver<D> {
             }
         }
     }
+    fn note_serial(&mut self, serial: u64) {
+        // One that comes after the report of its loss is on its way again already.
+        let Some(mut place) = serial.checked_sub(self.unreported) else { return };
+        if let Some(beyond) = (place + 1).checked_sub(MOST_AHEAD) {
+            // More has gone by than can be reported on: what is left out counts as lost.
+            self.arrived.drain(..(beyond as usize).min(self.arrived.len()));
+            self.unreported += beyond;
+            place -= beyond;
+        }
+        let place = place as usize;
+        if place >= self.arrived.len() {
+            self.arrived.resize(place + 1, false);
+        }
+        self.arrived[place] = true;
+    }
     /// Datagrams after a gap before what is missing counts as lost.
     fn patience(&self) -> u64 {
         let code = self.settings.code.map_or(0, |code| u64::from(code.items) + u64::from(code.parities));
@@ -265,9 +303,6 @@ impl<D: Data> Receiver<D> {
     }
     fn has_holes(&self) -> bool {
         !self.come.is_empty()
-    }
-    fn end(&self) -> u64 {
-        self.floor + self.come.len() as u64
     }
 
     /// An item with its number. False if it cannot be.
@@ -459,38 +494,54 @@ impl<D: Data> Receiver<D> {
             self.report_at = Some(self.report_at.map_or(now, |due| due.min(now)));
         }
     }
-    /// The report that is due.
-    pub fn poll_report(&mut self, now: Instant) -> Option<Report> {
+    /// The report that is due. `alone` if nothing else has crossed the line since the one before.
+    pub fn poll_report(&mut self, now: Instant, alone: bool) -> Option<Report> {
         self.next_report().filter(|due| *due <= now)?;
         let (serial, at) = self.latest?;
-        let holes = self.holes();
-        // While something is missing there is always a next report.
-        self.report_at = (!holes.is_empty()).then(|| now + self.settings.report_interval);
+        let (count, lost, more) = self.certain(serial);
+        self.arrived.drain(..count);
+        self.unreported += count as u64;
+        self.reported_floor = self.floor;
+        self.report_at = more.then_some(now);
         self.counts.reports += 1;
-        if let Some(line) = self.settings.line {
-            let bytes = self.settings.headers as usize + REPORT + 4 * holes.len();
-            let time = line.transmission_time(Size::from_bytes(bytes as u64));
-            self.line_free_at = now + time.mul_f64(1.0 / self.settings.share);
-        }
         let age_ms = u16::try_from(now.since(at).as_nanos() / 1_000_000).unwrap_or(u16::MAX);
-        Some(Report { serial, age_ms, floor: self.floor, end: self.end(), holes })
+        let open = serial + 1 - self.unreported;
+        let report = Report { serial, age_ms, floor: self.floor, open, count: count as u64, lost };
+        if let Some(line) = self.settings.line {
+            let bytes = u64::from(self.settings.headers) + Message::Report(report.clone()).len();
+            let time = line.transmission_time(Size::from_bytes(bytes));
+            let share = if alone { self.settings.share.max(SHARE_ALONE) } else { self.settings.share };
+            self.line_free_at = now + time.mul_f64(1.0 / share);
+        }
+        Some(report)
     }
 
-    /// What is missing: the first of it, as many holes as a report can have and one more.
-    fn holes(&self) -> Vec<Hole> {
-        let mut holes: Vec<Hole> = vec![];
-        for (number, come) in (self.floor..).zip(&self.come) {
-            if *come {
-                continue;
+    /// How many of the serials that were not reported on have certainly come or are certainly lost, those that are lost, and whether
+    /// more is certain than fits into a report. `latest` is the highest that has come.
+    fn certain(&self, latest: u64) -> (usize, Vec<Stretch>, bool) {
+        let overtaken = (latest + 1).saturating_sub(self.settings.reordering);
+        let lost_below = overtaken.max(self.quiet_below);
+        let mut lost: Vec<Stretch> = vec![];
+        let mut count = 0;
+        for (serial, come) in (self.unreported..).zip(&self.arrived) {
+            let place = count as u64;
+            if !come {
+                if serial >= lost_below {
+                    break;
+                }
+                let found = lost.len();
+                match lost.last_mut() {
+                    Some((_, below)) if *below == place => *below = place + 1,
+                    _ if found == MOST_LOST => return (count, lost, true),
+                    _ => lost.push((place, place + 1)),
+                }
             }
-            let found = holes.len();
-            match holes.last_mut() {
-                Some((_, below)) if *below == number => *below = number + 1,
-                _ if found > MOST_HOLES => break,
-                _ => holes.push((number, number + 1)),
+            if place == MOST_REPORTED {
+                return (count, lost, true);
             }
+            count += 1;
         }
-        holes
+        (count, lost, false)
     }
 }
 

@@ -4,8 +4,8 @@
 //! * **Pacing**: the allotted rate, or that of the satellite link if it is lower; and nothing while more than `queue` waits there.
 //! * **Delay loop**: what was sent comes out of it after 2 RTT. What a report has confirmed by then is gone; what has not is sent again,
 //!   before anything new. During a fade the same items go round, nothing new is sent, and once it is over the full rate is of use at once.
-//! * **Reports** name holes. An item that is missing, though later datagrams have come, is sent again at once. Serials show it: each
-//!   datagram has one of its own, so that a lost retransmission is found like any other loss.
+//! * **Reports** name lost datagrams, each once. The item in it is sent again at once, unless parities that are still on their way may
+//!   restore it. Each datagram has a serial of its own, so that a lost retransmission is found like any other loss.
 //! * **Probes** follow when there is nothing more to send: without a later datagram the loss of the last one would not show.
 
 use super::datagram::{Content, Data, Datagram, Item, expand, most_data};
@@ -30,8 +30,6 @@ pub struct Settings {
     pub initial_rtt: Duration,
     /// Bytes that may be in the delay loop; nothing new is sent beyond.
     pub most_kept: u64,
-    /// Datagrams that may overtake one before it is lost.
-    pub reordering: u64,
     /// The longest time between reports while data arrive.
     pub report_interval: Duration,
     /// The erasure code, if any.
@@ -78,13 +76,30 @@ impl<D> Kept<D> {
     }
 }
 
-/// A datagram on its way round the delay loop.
+/// A datagram that was not reported on.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     at: Instant,
     /// The item in it, if any.
     number: Option<u64>,
+    /// The block of the erasure code that it is part of.
+    block: Option<u64>,
 }
+
+/// Items and their parities, until all were reported on.
+#[derive(Clone, Debug, Default)]
+struct Block {
+    items: u16,
+    /// All of its datagrams, once the last item is in it.
+    all: Option<u16>,
+    come: u16,
+    reported: u16,
+    /// Items that did not come, and the serials that they had.
+    lost: Vec<(u64, u64)>,
+}
+
+/// Datagrams that may be out of sight of reports: those before count as lost.
+const MOST_UNREPORTED: usize = 1 << 20;
 
 /// See the module.
 #[derive(Debug)]
@@ -99,9 +114,16 @@ pub struct Sender<D> {
     fresh: u64,
     /// Items to be sent again, the oldest first.
     again: BTreeSet<u64>,
-    /// Datagrams from serial `loop_base` on: the delay loop.
+    /// Datagrams from serial `loop_base` on, which were not reported on. Those from `loop_end` on are in the delay loop.
     delay_loop: VecDeque<Sent>,
     loop_base: u64,
+    loop_end: u64,
+    /// Blocks from number `first_block` on, the last of which is being filled; and items that parities will have restored.
+    blocks: VecDeque<Block>,
+    first_block: u64,
+    restored: BTreeSet<u64>,
+    /// The block whose parities go out next.
+    parity_block: u64,
     /// Symbols of the block that is being filled, and parities that are to be sent.
     block: Vec<Vec<u8>>,
     /// Length of the longest of them on the wire.
@@ -113,9 +135,9 @@ pub struct Sender<D> {
     link_rate: Option<Rate>,
     last_sent: Instant,
     quiet: Duration,
-    rtt: Option<(Duration, Duration)>,
-    /// The highest serial that was reported.
-    reported: Option<u64>,
+    rtt: Option<Smoothed>,
+    /// From sending a datagram to the report on it.
+    until_reported: Option<Smoothed>,
     /// Reports are known to be held up on their way.
     held_up: bool,
     counts: Counts,
@@ -134,6 +156,11 @@ impl<D: Data> Sender<D> {
             again: BTreeSet::new(),
             delay_loop: VecDeque::new(),
             loop_base: 0,
+            loop_end: 0,
+            blocks: VecDeque::new(),
+            first_block: 0,
+            restored: BTreeSet::new(),
+            parity_block: 0,
             block: vec![],
             block_len: 0,
             parities: VecDeque::new(),
@@ -143,7 +170,7 @@ impl<D: Data> Sender<D> {
             last_sent: Instant::ZERO,
             quiet: QUIET,
             rtt: None,
-            reported: None,
+            until_reported: None,
             held_up: false,
             counts: Counts::default(),
         }
@@ -153,9 +180,20 @@ impl<D: Data> Sender<D> {
     pub fn restart(&mut self) {
         let session = self.session.wrapping_add(1);
         let loop_base = self.next_serial();
-        let Sender { next_send, queue_until, link_rate, rtt, counts, .. } = *self;
+        let Sender { next_send, queue_until, link_rate, rtt, until_reported, counts, .. } = *self;
         let fresh = Sender::new(self.settings, session);
-        *self = Sender { next_send, queue_until, link_rate, rtt, counts, loop_base, ..fresh };
+        let loop_end = loop_base;
+        *self = Sender {
+            next_send,
+            queue_until,
+            link_rate,
+            rtt,
+            until_reported,
+            counts,
+            loop_base,
+            loop_end,
+            ..fresh
+        };
     }
 
     /// The session.
@@ -180,13 +218,16 @@ impl<D: Data> Sender<D> {
     }
     /// The smoothed round trip time.
     pub fn rtt(&self) -> Duration {
-        self.rtt.map_or(self.settings.initial_rtt, |(srtt, _)| srtt)
+        self.rtt.map_or(self.settings.initial_rtt, |rtt| rtt.mean)
     }
-    /// How long a datagram stays in the delay loop: 2 RTT, and never less than reports need.
+    /// How long a datagram stays in the delay loop: 2 RTT, and never less than reports need. Those of a thin line that names many losses
+    /// are far apart.
     pub fn loop_time(&self) -> Duration {
-        let (srtt, var) = self.rtt.unwrap_or((self.settings.initial_rtt, Duration::ZERO));
-        let slowest = srtt + var * 4 + self.settings.report_interval * 2;
-        srtt.mul_f64(self.settings.loop_rtts).max(slowest)
+        let slowest = match self.until_reported {
+            Some(Smoothed { mean, deviation }) => mean + deviation * 4,
+            None => self.rtt() + self.settings.report_interval * 2,
+        };
+        self.rtt().mul_f64(self.settings.loop_rtts).max(slowest)
     }
 
     /// An item is to be sent. Data only while there is [`Sender::has_room`].
@@ -242,7 +283,8 @@ impl<D: Data> Sender<D> {
     /// When [`Sender::poll_transmit`] next has something to send, as far as is known.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let work = self.has_work().then(|| self.ready_at());
-        let first = self.delay_loop.front().filter(|_| !self.held_up);
+        let place = (self.loop_end - self.loop_base) as usize;
+        let first = self.delay_loop.get(place).filter(|_| !self.held_up);
         let expiry = first.map(|sent| sent.at + self.loop_time());
         [work, expiry, self.quiet_at()].into_iter().flatten().min()
     }
@@ -260,7 +302,7 @@ impl<D: Data> Sender<D> {
         if self.quiet_at().is_some_and(|due| due <= now) {
             self.on_quiet();
         }
-        let content = self.next_content(now)?;
+        let (content, block) = self.next_content(now)?;
         let datagram = Datagram { session: self.session, serial: self.next_serial(), content };
         let number = match &datagram.content {
             Content::Item { number, .. } => Some(*number),
@@ -269,7 +311,10 @@ impl<D: Data> Sender<D> {
         if number.is_some() {
             self.quiet = QUIET;
         }
-        self.delay_loop.push_back(Sent { at: now, number });
+        if self.delay_loop.len() >= MOST_UNREPORTED {
+            self.take_fate(false);
+        }
+        self.delay_loop.push_back(Sent { at: now, number, block });
         self.last_sent = now;
         self.pace(now, datagram.wire_len());
         Some(datagram)
@@ -301,18 +346,22 @@ impl<D: Data> Sender<D> {
         self.quiet = (self.quiet * 2).min(self.rtt().max(QUIET));
     }
 
-    fn next_content(&mut self, now: Instant) -> Option<Content<D>> {
+    /// What goes out next, and the block that it is part of.
+    fn next_content(&mut self, now: Instant) -> Option<(Content<D>, Option<u64>)> {
         while let Some(number) = self.again.pop_first() {
             if let Some(content) = self.send_item(now, number) {
-                return Some(content);
+                return Some((content, None));
             }
         }
         if let Some(content) = self.parities.pop_front() {
-            match content {
-                Content::Probe { .. } => self.counts.probes += 1,
-                _ => self.counts.parities += 1,
-            }
-            return Some(content);
+            let Content::Parity { index, parities, .. } = content else {
+                self.counts.probes += 1;
+                return Some((content, None));
+            };
+            self.counts.parities += 1;
+            let block = self.parity_block;
+            self.parity_block += u64::from(index + 1 == parities);
+            return Some((content, Some(block)));
         }
         if self.fresh == self.end() {
             return None;
@@ -320,8 +369,8 @@ impl<D: Data> Sender<D> {
         let number = self.fresh;
         self.fresh += 1;
         let content = self.send_item(now, number)?;
-        self.fill_block(&content);
-        Some(content)
+        let block = self.fill_block(&content);
+        Some((content, block))
     }
 
     fn send_item(&mut self, now: Instant, number: u64) -> Option<Content<D>> {
@@ -333,13 +382,19 @@ impl<D: Data> Sender<D> {
         Some(Content::Item { number, item })
     }
 
-    fn fill_block(&mut self, content: &Content<D>) {
-        let (Some(code), Content::Item { item, .. }) = (self.settings.code, content) else { return };
+    /// Takes a new item into the block that is being filled; its number.
+    fn fill_block(&mut self, content: &Content<D>) -> Option<u64> {
+        let (Some(code), Content::Item { item, .. }) = (self.settings.code, content) else { return None };
+        if self.block.is_empty() {
+            self.blocks.push_back(Block::default());
+        }
+        let block = self.first_block + self.blocks.len() as u64 - 1;
         self.block.push(item.symbol());
         self.block_len = self.block_len.max(item.symbol_len());
         if self.block.len() == usize::from(code.items) {
             self.close_block();
         }
+        Some(block)
     }
 
     /// Parities for the items sent last.
@@ -348,6 +403,10 @@ impl<D: Data> Sender<D> {
         let symbols = std::mem::take(&mut self.block);
         let items = symbols.len() as u8;
         let first = self.fresh - u64::from(items);
+        if let Some(block) = self.blocks.back_mut() {
+            block.items = u16::from(items);
+            block.all = Some(u16::from(items) + u16::from(code.parities));
+        }
         for (index, symbol) in (0..).zip(erasure::parities(&symbols, code.parities)) {
             let parities = code.parities;
             let beyond = self.block_len.next_multiple_of(2) - symbol.len() as u32;
@@ -362,100 +421,146 @@ impl<D: Data> Sender<D> {
             return;
         }
         let time = self.loop_time();
-        while let Some(sent) = self.delay_loop.front().copied().filter(|sent| sent.at + time <= now) {
-            let serial = self.loop_base;
-            self.delay_loop.pop_front();
-            self.loop_base += 1;
-            let Some(number) = sent.number else { continue };
-            if self.kept_at(number).is_some_and(|kept| kept.is_last(serial)) && self.again.insert(number) {
+        let out = |sent: &&Sent| sent.at + time <= now;
+        while let Some(sent) = self.delay_loop.get((self.loop_end - self.loop_base) as usize).filter(out) {
+            let (serial, number) = (self.loop_end, sent.number);
+            self.loop_end += 1;
+            if number.is_some_and(|number| self.send_again(number, serial)) {
                 self.counts.expired += 1;
             }
         }
     }
 
-    /// A report has come as it was decoded: lower halves, and from the floor on. False if it cannot be true: it is tossed.
+    /// The item that a datagram had is to be sent again; false if it is confirmed, or a later datagram has it too.
+    fn send_again(&mut self, number: u64, serial: u64) -> bool {
+        self.kept_at(number).is_some_and(|kept| kept.is_last(serial)) && self.again.insert(number)
+    }
+
+    /// A report has come as it was decoded, with lower halves. False if it cannot be true: it is tossed.
     pub fn on_report(&mut self, now: Instant, report: &Report) -> bool {
         let serial = expand(report.serial, self.next_serial()).filter(|serial| *serial < self.next_serial());
-        let floor = expand(report.floor, self.base).filter(|floor| floor + report.end <= self.fresh);
-        let Some((serial, floor)) = serial.zip(floor) else {
+        let floor = expand(report.floor, self.base).filter(|floor| *floor <= self.fresh);
+        let first = serial.and_then(|serial| (serial + 1).checked_sub(report.open + report.count));
+        let Some(((serial, floor), first)) = serial.zip(floor).zip(first) else {
             self.counts.tossed += 1;
             return false;
         };
-        let reported_at = self.sent_at(serial);
-        self.measure(now, serial, Duration::from_millis(u64::from(report.age_ms)));
-        self.confirm(self.base, floor);
-        let mut place = floor;
-        for (from, below) in &report.holes {
-            let (from, below) = (floor + from, floor + below);
-            self.confirm(place, from);
-            place = below;
-            for number in from.max(self.base)..below {
-                self.on_missing(number, serial, reported_at);
-            }
+        self.measure(now, serial, first, Duration::from_millis(u64::from(report.age_ms)));
+        (self.base..floor).for_each(|number| self.confirm(number));
+        // What lies before it was not reported, and will not be.
+        while self.loop_base < first {
+            self.take_fate(false);
         }
-        self.confirm(place, floor + report.end);
+        for (from, below) in &report.lost {
+            self.take_fates(first + from, true);
+            self.take_fates(first + below, false);
+        }
+        self.take_fates(first + report.count, true);
+        // With all that was reported, the receiver would have restored it.
+        if self.restored.remove(&floor) && self.kept_at(floor).is_some() && self.again.insert(floor) {
+            self.counts.reported_lost += 1;
+        }
         while self.kept.front().is_some_and(Option::is_none) {
             self.kept.pop_front();
             self.base += 1;
         }
-        self.forget(serial);
+        self.restored = self.restored.split_off(&self.base);
         true
     }
 
-    /// Datagrams at the end of the loop that were reported, and whose items need no more care, leave it early.
-    fn forget(&mut self, reported: u64) {
-        while self.loop_base <= reported {
-            let Some(sent) = self.delay_loop.front() else { return };
-            let serial = self.loop_base;
-            let waits = |number: u64| self.kept_at(number).is_some_and(|kept| kept.is_last(serial));
-            if sent.number.is_some_and(waits) {
-                return;
-            }
-            self.delay_loop.pop_front();
-            self.loop_base += 1;
+    /// Datagrams below this serial have come, or are lost.
+    fn take_fates(&mut self, below: u64, come: bool) {
+        while self.loop_base < below {
+            self.take_fate(come);
         }
     }
 
-    /// Items from a number to below another have arrived.
-    fn confirm(&mut self, from: u64, below: u64) {
-        for number in from.max(self.base)..below.min(self.end()) {
-            let place = (number - self.base) as usize;
-            if let Some(kept) = self.kept[place].take() {
-                self.kept_bytes -= OVERHEAD + u64::from(kept.item.payload());
-                self.again.remove(&number);
-            }
+    /// The first datagram that was not reported on has come, or is lost.
+    fn take_fate(&mut self, come: bool) {
+        let Some(sent) = self.delay_loop.pop_front() else { return };
+        let serial = self.loop_base;
+        self.loop_base += 1;
+        self.loop_end = self.loop_end.max(self.loop_base);
+        if let Some(number) = sent.number.filter(|_| come) {
+            self.confirm(number);
+        }
+        match (sent.block, sent.number.filter(|_| !come)) {
+            (Some(block), lost) => self.on_member(block, come, lost.map(|number| (number, serial))),
+            (None, Some(number)) => self.on_lost(number, serial),
+            (None, None) => {}
         }
     }
 
-    /// It is lost if so many datagrams have overtaken it, or one that left so much later (as in RFC 8985).
-    fn on_missing(&mut self, number: u64, reported: u64, reported_at: Option<Instant>) {
-        let Some((serial, at)) = self.kept_at(number).and_then(|kept| kept.sent) else { return };
-        let overtaken = serial + self.settings.reordering <= reported;
-        let late = serial < reported && reported_at.is_some_and(|then| at + QUIET <= then);
-        if (overtaken || late) && self.again.insert(number) {
+    fn on_lost(&mut self, number: u64, serial: u64) {
+        if self.send_again(number, serial) {
             self.counts.reported_lost += 1;
         }
     }
 
-    /// When a datagram was sent, while it is in the delay loop.
+    /// A datagram of a block has come, or is lost, perhaps an item with it.
+    fn on_member(&mut self, number: u64, come: bool, lost: Option<(u64, u64)>) {
+        let Some(place) = number.checked_sub(self.first_block) else { return };
+        let Some(block) = self.blocks.get_mut(place as usize) else { return };
+        block.reported += 1;
+        block.come += u16::from(come);
+        block.lost.extend(lost);
+        if block.all != Some(block.reported) {
+            return;
+        }
+        let Block { items, come, lost, .. } = std::mem::take(block);
+        for (number, serial) in lost {
+            if come < items {
+                self.on_lost(number, serial);
+            } else if self.kept_at(number).is_some() {
+                self.restored.insert(number);
+            }
+        }
+        // Those before are over too, since datagrams are reported on in the order in which they were sent.
+        self.blocks.drain(..=place as usize);
+        self.first_block = number + 1;
+    }
+
+    /// An item has arrived.
+    fn confirm(&mut self, number: u64) {
+        let Some(place) = self.place(number) else { return };
+        if let Some(kept) = self.kept.get_mut(place).and_then(Option::take) {
+            self.kept_bytes -= OVERHEAD + u64::from(kept.item.payload());
+            self.again.remove(&number);
+        }
+    }
+
+    /// When a datagram was sent, while nothing has reported on it.
     fn sent_at(&self, serial: u64) -> Option<Instant> {
         let place = usize::try_from(serial.checked_sub(self.loop_base)?).ok()?;
         self.delay_loop.get(place).map(|sent| sent.at)
     }
 
-    /// RFC 6298's estimator.
-    fn measure(&mut self, now: Instant, serial: u64, age: Duration) {
-        if self.reported.is_some_and(|before| serial <= before) {
-            return;
+    /// `serial` is the latest that came, `first` the first that is reported on.
+    fn measure(&mut self, now: Instant, serial: u64, first: u64, age: Duration) {
+        if let Some(sent_at) = self.sent_at(serial) {
+            Smoothed::take(&mut self.rtt, now.since(sent_at).saturating_sub(age));
         }
-        self.reported = Some(serial);
-        let Some(sent_at) = self.sent_at(serial) else { return };
-        let sample = now.since(sent_at).saturating_sub(age);
-        self.rtt = Some(match self.rtt {
-            None => (sample, sample / 2),
-            Some((srtt, var)) => {
-                let off = sample.saturating_sub(srtt).max(srtt.saturating_sub(sample));
-                ((srtt * 7 + sample) / 8, (var * 3 + off) / 4)
+        // As Karn's rule has it: what was sent again meanwhile had waited for a fade.
+        if let Some(sent_at) = self.sent_at(first).filter(|_| first >= self.loop_end && first <= serial) {
+            Smoothed::take(&mut self.until_reported, now.since(sent_at));
+        }
+    }
+}
+
+/// RFC 6298's estimator.
+#[derive(Clone, Copy, Debug)]
+struct Smoothed {
+    mean: Duration,
+    deviation: Duration,
+}
+
+impl Smoothed {
+    fn take(estimate: &mut Option<Smoothed>, sample: Duration) {
+        *estimate = Some(match *estimate {
+            None => Smoothed { mean: sample, deviation: sample / 2 },
+            Some(Smoothed { mean, deviation }) => {
+                let off = sample.saturating_sub(mean).max(mean.saturating_sub(sample));
+                Smoothed { mean: (mean * 7 + sample) / 8, deviation: (deviation * 3 + off) / 4 }
             }
         });
     }

@@ -46,7 +46,7 @@ middlebox! {
         #[serde(default = "paced_report_interval")]
         #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
         pub report_interval: Duration,
-        /// Share of the line back that reports may take.
+        /// Share of the line back that reports may take while hosts use it too; with nothing else on it they take up to half.
         #[serde(default = "quarter")]
         #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
         pub report_share: f64,
@@ -143,7 +143,6 @@ impl PacedSpec {
             loop_rtts: self.loop_rtts,
             initial_rtt: self.initial_rtt,
             most_kept: self.loop_buffer.as_bytes(),
-            reordering: self.reordering,
             report_interval: self.report_interval,
             code: self.code(),
         }
