@@ -53,7 +53,6 @@ pub fn paced_sender(rate: u64, code: Option<Code>) -> paced::sender::Settings {
         loop_rtts: 2.0,
         initial_rtt: ms(300),
         most_kept: 100_000,
-        reordering: 3,
         report_interval: ms(100),
         code,
     }
