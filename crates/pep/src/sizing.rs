@@ -243,7 +243,12 @@ impl Plan<'_> {
         };
         std::thread::scope(|scope| {
             let watched = scope.spawn(watch);
-            let goodput = row.client.run(move || traffic::download(time, |step| drop(tell.send(step))))?;
+            let goodput = row.client.run(move || {
+                traffic::download(time, |step| {
+                    // Whoever counts is there until the end.
+                    let _ = tell.send(step);
+                })
+            })?;
             let (cores, peak) = watched.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             Ok((goodput, cores, peak))
         })

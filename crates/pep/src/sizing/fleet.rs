@@ -95,7 +95,7 @@ fn start(
     let mut terminals = vec![];
     for identity in identities {
         let failed = |why: std::io::Error| Error::system("open a terminal's socket", why);
-        let socket = UdpSocket::bind(([0; 4], 0)).map_err(failed)?;
+        let socket = UdpSocket::bind(SocketAddr::from(([0; 4], 0))).map_err(failed)?;
         socket.set_nonblocking(true).map_err(failed)?;
         let peers = std::iter::once(longhaul_hop::tls::PublicKey(hub.0)).collect();
         let config = Config {
