@@ -28,7 +28,10 @@ fn a_machine_is_measured_without_leaving_anything() {
         assert!(list("bytes_each").iter().all(|bytes| (100.0..50e3).contains(&number(bytes))), "{case}");
         if nodes > 0 {
             assert!(number(&case["accelerated"]) > 0.99, "{case}");
-            assert!(number(&case["question"][1]["median"]) > number(&case["question"][0]["median"]), "{case}");
+            assert!(
+                number(&case["question"][1]["median"]) > number(&case["question"][0]["median"]),
+                "{case}"
+            );
         }
     }
     assert_eq!(report["terminals"]["count"], 200);
