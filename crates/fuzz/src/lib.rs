@@ -218,7 +218,8 @@ pub fn hop_frame(mut input: &[u8]) {
 }
 
 /// Limits of the pools under test.
-pub(crate) const POOL: PoolConfig = PoolConfig { credit: 64 << 10, memory: 9 * (64 << 10), max_flows: 100 };
+pub(crate) const POOL: PoolConfig =
+    PoolConfig { credit: 64 << 10, memory: 9 * (64 << 10), unsent: 32 << 10, max_flows: 100 };
 
 /// A hop's TCP connection, cut anywhere, as its receiver takes it: memory stays within its limit, and the ledger balances.
 pub fn hop_pool(input: &[u8]) {

@@ -25,6 +25,8 @@ pub trait Carrier {
     fn writable(&self, flow: FlowId) -> usize;
     /// The next bytes of a flow in order, at most `most`; `None` if there are none at present.
     fn read(&mut self, now: Instant, flow: FlowId, most: usize) -> Option<Bytes>;
+    /// Copies the next bytes of a flow in order, as many as there are and fit; returns how many.
+    fn read_into(&mut self, now: Instant, flow: FlowId, room: &mut [u8]) -> usize;
     /// Ends this node's direction of a flow after what was written.
     fn finish(&mut self, now: Instant, flow: FlowId);
     /// Gives up a flow in both directions.
@@ -62,6 +64,9 @@ impl Carrier for Node {
     }
     fn read(&mut self, now: Instant, flow: FlowId, most: usize) -> Option<Bytes> {
         self.read(now, flow, most)
+    }
+    fn read_into(&mut self, now: Instant, flow: FlowId, room: &mut [u8]) -> usize {
+        self.read_into(now, flow, room)
     }
     fn finish(&mut self, now: Instant, flow: FlowId) {
         self.finish(now, flow);
@@ -107,6 +112,15 @@ impl Carrier for Pool {
     }
     fn read(&mut self, _now: Instant, flow: FlowId, most: usize) -> Option<Bytes> {
         self.read(flow, most)
+    }
+    fn read_into(&mut self, _now: Instant, flow: FlowId, room: &mut [u8]) -> usize {
+        let mut filled = 0;
+        while filled < room.len() {
+            let Some(bytes) = self.read(flow, room.len() - filled) else { break };
+            room[filled..filled + bytes.len()].copy_from_slice(&bytes);
+            filled += bytes.len();
+        }
+        filled
     }
     fn finish(&mut self, now: Instant, flow: FlowId) {
         self.finish(now, flow);

@@ -122,6 +122,9 @@ pub struct Config {
     /// Bytes of all flows of a peer and direction that may be under way or unread, at least nine times [`Config::credit`], at
     /// most 64 GiB. Each flow may exceed it by [`crate::FLOOR`].
     pub memory: u64,
+    /// Bytes that wait here to be sent, of all flows of a peer; each flow has its part of that, [`crate::FLOOR`] at least. No limit by
+    /// default but `credit` and `memory`. The end of a transfer is in sight of parities as far as it waits here.
+    pub unsent: u64,
     /// The pause after which a node that has sent nothing to acknowledge sends a PING; it keeps the connection alive and finds out
     /// when an outage starts and ends. 1 ms to half of [`Config::idle_timeout`].
     pub keep_alive: Duration,
@@ -157,6 +160,7 @@ impl Config {
             coding: Coding::Adaptive,
             credit: 16 << 20,
             memory: 256 << 20,
+            unsent: u64::MAX,
             keep_alive: Duration::from_secs(5),
             alone: false,
             idle_timeout: Duration::from_secs(300),

@@ -63,6 +63,46 @@ impl Budget {
     }
 }
 
+/// What waits at this node to be sent: bounded in all, so that it follows the link and not the credits.
+#[derive(Clone, Copy, Debug)]
+pub struct Backlog {
+    limit: u64,
+    waiting: u64,
+}
+
+impl Backlog {
+    /// So many bytes may wait, and [`FLOOR`] of each flow in any case.
+    pub fn new(limit: u64) -> Self {
+        Backlog { limit, waiting: 0 }
+    }
+
+    /// Bytes that a flow may add, of which `own` wait, while bytes of so many flows do.
+    pub fn room(&self, flows: usize, own: u64) -> u64 {
+        let free = self.limit.saturating_sub(self.waiting);
+        free.min(self.part(flows).saturating_sub(own)).max(FLOOR.saturating_sub(own))
+    }
+
+    /// True if a flow that waits for room is worth waking up.
+    pub fn has_drained(&self, flows: usize, own: u64) -> bool {
+        own <= self.part(flows) / 2
+    }
+
+    fn part(&self, flows: usize) -> u64 {
+        (self.limit / flows.max(1) as u64).max(FLOOR)
+    }
+
+    /// Bytes were queued.
+    pub fn add(&mut self, bytes: u64) {
+        self.waiting += bytes;
+    }
+
+    /// Bytes have left the queue.
+    pub fn remove(&mut self, bytes: u64) {
+        debug_assert!(bytes <= self.waiting, "{bytes} bytes of {} leave", self.waiting);
+        self.waiting = self.waiting.saturating_sub(bytes);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,6 +137,18 @@ mod tests {
         }
         assert!(budget.outstanding() < 256 << 20);
         assert!(budget.room(0) > 800_000, "{}", budget.room(0));
+    }
+
+    /// One flow has all of it; those that come later wait for no other, and all have the same part once what waited has left.
+    #[test]
+    fn a_backlog_is_bounded_and_everybody_has_some_of_it() {
+        let mut backlog = Backlog::new(1 << 20);
+        assert_eq!(backlog.room(0, 0), 1 << 20);
+        backlog.add(1 << 20);
+        assert_eq!((backlog.room(1, 1 << 20), backlog.room(1, 0)), (0, FLOOR));
+        backlog.remove(1 << 19);
+        assert_eq!((backlog.room(2, 0), backlog.room(4, 0)), (1 << 19, 1 << 18));
+        assert!(backlog.has_drained(2, 1 << 18) && !backlog.has_drained(2, (1 << 18) + 1));
     }
 
     proptest! {

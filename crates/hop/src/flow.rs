@@ -38,6 +38,8 @@ pub struct Outgoing {
     pub acknowledged: bool,
     /// The owner waits for room.
     pub blocked: bool,
+    /// The owner waits until less is queued.
+    pub full: bool,
     /// Bytes given up because the peer reads no more; then nothing else happens.
     pub given_up: Option<u64>,
     pub turn: Turn,
@@ -161,6 +163,7 @@ impl Flow {
                 ended: false,
                 acknowledged: false,
                 blocked: false,
+                full: false,
                 given_up: None,
                 turn: Turn::default(),
                 head: 0,

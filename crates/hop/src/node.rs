@@ -213,6 +213,44 @@ impl Node {
         ecn: u8,
         bytes: BytesMut,
     ) {
+        if let Some(index) = self.take_datagram(now, from, to_ip, ecn, bytes) {
+            self.after_input(now, index);
+        }
+    }
+
+    /// As [`Node::handle_datagram`], for datagrams of one sender that came together (UDP_GRO): `stride` bytes each, but the last.
+    pub fn handle_datagrams(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        to_ip: Option<IpAddr>,
+        ecn: u8,
+        stride: usize,
+        bytes: &[u8],
+    ) {
+        let mut last = None;
+        for datagram in bytes.chunks(stride.max(1)) {
+            let index = self.take_datagram(now, from, to_ip, ecn, BytesMut::from(datagram));
+            // What a connection reports is taken up once for all of them.
+            if let Some(before) = last.filter(|_| index != last) {
+                self.after_input(now, before);
+            }
+            last = index;
+        }
+        if let Some(index) = last {
+            self.after_input(now, index);
+        }
+    }
+
+    /// Hands a datagram to its connection, which is returned if it is to be looked at.
+    fn take_datagram(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        to_ip: Option<IpAddr>,
+        ecn: u8,
+        bytes: BytesMut,
+    ) -> Option<usize> {
         let at = self.clock.to_std(now);
         let length = bytes.len() as u64;
         self.scratch.clear();
@@ -220,16 +258,16 @@ impl Node {
         match self.endpoint.handle(at, from, to_ip, ecn, bytes, &mut self.scratch) {
             None => {}
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
-                if let Some(peer) = self.peers.get_mut(handle.0).and_then(Option::as_deref_mut) {
-                    peer.count_received(now, length);
-                    peer.connection.handle_event(event);
-                    peer.dirty = true;
-                    self.after_input(now, handle.0);
-                }
+                let peer = self.peers.get_mut(handle.0)?.as_deref_mut()?;
+                peer.count_received(now, length);
+                peer.connection.handle_event(event);
+                peer.dirty = true;
+                return Some(handle.0);
             }
             Some(DatagramEvent::NewConnection(incoming)) => self.accept_peer(now, incoming),
             Some(DatagramEvent::Response(transmit)) => self.answer(&transmit),
         }
+        None
     }
 
     fn accept_peer(&mut self, now: Instant, incoming: quinn_proto::Incoming) {
@@ -339,6 +377,7 @@ impl Node {
         for index in 0..self.peers.len() {
             let Some(peer) = self.peers[index].as_deref_mut().filter(|peer| peer.dirty) else { continue };
             if let Some(transmit) = peer.poll_transmit(now, buffer) {
+                self.with_peer(now, index, |peer, context| peer.wake_drained(context));
                 return Some(transmit);
             }
             peer.dirty = false;
@@ -540,6 +579,12 @@ impl Node {
     pub fn read(&mut self, now: Instant, flow: FlowId, most: usize) -> Option<Bytes> {
         let (index, stream) = *self.flows.get(&flow)?;
         self.with_peer(now, index, |peer, context| peer.read(stream, most, context)).flatten()
+    }
+
+    /// Copies the next bytes of a flow in order, as many as there are and fit; returns how many.
+    pub fn read_into(&mut self, now: Instant, flow: FlowId, room: &mut [u8]) -> usize {
+        let Some((index, stream)) = self.flows.get(&flow).copied() else { return 0 };
+        self.with_peer(now, index, |peer, context| peer.read_into(stream, room, context)).unwrap_or(0)
     }
 
     /// Ends this node's direction of a flow after what was written.

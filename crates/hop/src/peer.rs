@@ -1,7 +1,7 @@
 //! A connection to another node: quinn-proto's, with the flows on it.
 
 use crate::config::{Config, Role, Session};
-use crate::credit::{Budget, FLOOR};
+use crate::credit::{Backlog, Budget, FLOOR};
 use crate::flow::{Flow, Phase};
 use crate::gate::Shared;
 use crate::parity::Parity;
@@ -77,6 +77,9 @@ pub struct Peer {
     pub budget: Budget,
     pub(crate) scheduler: Scheduler,
     blocked: VecDeque<u64>,
+    pub backlog: Backlog,
+    /// Flows that wait until less is queued, and of which enough has left.
+    drained: Vec<u64>,
     /// Bytes handed to quinn-proto that have not left, about.
     pub(crate) unsent: u64,
     release: Option<Instant>,
@@ -162,6 +165,8 @@ impl Peer {
             budget: Budget::early(),
             scheduler: Scheduler::default(),
             blocked: VecDeque::new(),
+            backlog: Backlog::new(config.unsent),
+            drained: vec![],
             unsent: 0,
             release: None,
             held: 0,
@@ -288,8 +293,11 @@ impl Peer {
 
     /// Takes up what quinn-proto reports.
     pub fn take_events(&mut self, context: &mut Context<'_>) {
+        let mut read = None;
         while let Some(event) = self.connection.poll() {
             match event {
+                // One for each of several packets: the first has taken what all have brought.
+                quinn_proto::Event::Stream(StreamEvent::Readable { id }) if read == Some(id) => {}
                 quinn_proto::Event::Connected => self.connected(context),
                 quinn_proto::Event::ConnectionLost { reason } if self.state == State::Up => {
                     self.lost(&reason.to_string(), context);
@@ -300,7 +308,10 @@ impl Peer {
                     self.lost(&format!("{from}: {reason}"), context);
                 }
                 quinn_proto::Event::Stream(StreamEvent::Opened { dir }) => self.opened(dir, context),
-                quinn_proto::Event::Stream(StreamEvent::Readable { id }) => self.receive(id, context),
+                quinn_proto::Event::Stream(StreamEvent::Readable { id }) => {
+                    self.receive(id, context);
+                    read = Some(id);
+                }
                 quinn_proto::Event::DatagramReceived => self.receive_parities(context),
                 quinn_proto::Event::Stream(StreamEvent::Finished { id }) => {
                     if let Some(flow) = self.flows.get_mut(&number(id)) {
@@ -675,6 +686,7 @@ impl Peer {
         self.budget.give_back(out.outstanding());
         let lost = out.undelivered();
         self.ledger.lost += lost - out.given_up.replace(lost).unwrap_or(0);
+        self.backlog.remove(out.queued);
         (out.queued, out.consumed) = (0, out.fed);
         out.queue.clear();
     }

@@ -36,6 +36,8 @@ pub struct PoolConfig {
     pub credit: u64,
     /// The same of all flows of a peer.
     pub memory: u64,
+    /// Bytes that wait to be sent on a connection.
+    pub unsent: u64,
     /// Flows of a connection at a time.
     pub max_flows: u32,
 }
@@ -96,7 +98,7 @@ impl Pool {
             }
         };
         let id = LaneId(self.number());
-        let mut lane = Lane::new(peer, opener);
+        let mut lane = Lane::new(peer, opener, self.config.unsent);
         let hello = Hello {
             versions: wire::VERSIONS,
             credit: self.config.credit,
@@ -159,7 +161,9 @@ impl Pool {
     pub fn to_send(&mut self, now: Instant, id: LaneId, most: usize, out: &mut Vec<u8>) {
         if let Some(lane) = self.lanes.get_mut(&id) {
             let before = out.len();
-            lane.fill(now, most, out);
+            let events = &mut self.events;
+            let notify = |flow| events.push_back(Event::Writable { flow });
+            lane.fill(now, most, out, notify);
             lane.sent_bytes += (out.len() - before) as u64;
         }
     }
@@ -265,20 +269,33 @@ impl Pool {
             .stream(flow)
             .filter(|(stream, _)| stream.out.phase == Phase::Open)
             .map_or(0, |(stream, group)| group.budget.room(stream.out.outstanding()));
-        usize::try_from(room).unwrap_or(usize::MAX)
+        usize::try_from(room.min(self.room_to_wait(flow))).unwrap_or(usize::MAX)
+    }
+
+    /// Bytes that a flow may add to those that wait on its connection.
+    fn room_to_wait(&self, flow: FlowId) -> u64 {
+        let lane = self.flows.get(&flow).and_then(|(lane, number)| Some((self.lanes.get(lane)?, number)));
+        let Some((lane, number)) = lane else { return 0 };
+        let queued = lane.streams.get(number).map_or(0, |stream| stream.out.queued);
+        lane.backlog.room(lane.scheduler.len() + usize::from(queued == 0), queued)
     }
 
     /// Takes bytes of a flow from the front of `bytes`, without copying, and returns how many; what is left waits for
     /// [`Event::Writable`].
     pub fn write(&mut self, now: Instant, flow: FlowId, bytes: &mut Bytes) -> usize {
         let room = self.writable(flow).min(bytes.len());
+        let full = self.room_to_wait(flow) <= room as u64;
         let Some((id, number)) = self.flows.get(&flow).copied() else { return 0 };
         let Some(lane) = self.lanes.get_mut(&id) else { return 0 };
         let Some(group) = self.groups.get_mut(&lane.peer) else { return 0 };
         let Some(stream) = lane.streams.get_mut(&number) else { return 0 };
-        if room < bytes.len() && stream.out.phase == Phase::Open && !stream.out.blocked {
-            stream.out.blocked = true;
-            group.blocked.push_back(flow);
+        if room < bytes.len() && stream.out.phase == Phase::Open {
+            if full {
+                stream.out.full = true;
+            } else if !stream.out.blocked {
+                stream.out.blocked = true;
+                group.blocked.push_back(flow);
+            }
         }
         if room == 0 {
             return 0;
@@ -286,6 +303,7 @@ impl Pool {
         stream.out.queue.push_back(bytes.split_to(room));
         stream.out.queued += room as u64;
         group.budget.add(room as u64);
+        lane.backlog.add(room as u64);
         self.ledger.written += room as u64;
         lane.scheduler.wake(now, number, &mut stream.out.turn);
         room

@@ -129,6 +129,17 @@ impl Reassembly {
         (!taken.is_empty()).then_some(taken)
     }
 
+    /// Takes bytes in order into `room`, as many as there are and fit; returns how many.
+    pub fn take_into(&mut self, room: &mut [u8]) -> usize {
+        let mut filled = 0;
+        while filled < room.len() {
+            let Some(bytes) = self.take(room.len() - filled) else { break };
+            room[filled..filled + bytes.len()].copy_from_slice(&bytes);
+            filled += bytes.len();
+        }
+        filled
+    }
+
     /// Copies what will be taken next; returns how much.
     pub fn peek(&self, out: &mut [u8]) -> usize {
         let mut length = 0;

@@ -38,6 +38,27 @@ fn a_warm_hop_is_near_the_ideal() {
     }
 }
 
+/// What waits at the sender is bounded by `unsent`, 16 KiB of each flow aside, and the link is as full as without that bound.
+#[test]
+fn what_waits_to_be_sent_is_bounded_and_the_link_stays_full() {
+    let [terminal, mut hub] = configs();
+    (hub.rates.send, hub.unsent) = (Some(mbit(50.0)), 1 << 20);
+    let links = [link(mbit(10.0), RTT, None), link(mbit(50.0), RTT, None)];
+    let mut world = World::new([terminal, hub], links, 1);
+    let begin = world.warm_up();
+    let jobs = [20_000_000; 3].map(|size| world.add(Job::new(begin, 300, size)));
+    let mut most = 0;
+    while world.ends[0].pending() && world.step(begin + Duration::from_secs(60)) {
+        let hub = &world.ends[1].node;
+        most = hub.peers().filter_map(|peer| hub.stats(peer)).map(|stats| stats.queued).fold(most, u64::max);
+    }
+    world.check_ledgers();
+    assert!((1 << 19..=(1 << 20) + (3 << 14)).contains(&most), "{most}");
+    // 60 MB with 5 % of headers, and a round trip.
+    let last = jobs.map(|job| world.seconds(job)).into_iter().fold(0.0, f64::max);
+    assert!(last < 1.05 * (60e6 * 1.05 * 8.0 / 50e6 + 0.65), "{last}");
+}
+
 /// Where the hub is becomes known later, and its address may change; what is established goes on.
 #[test]
 fn a_terminal_opens_a_connection_when_it_has_a_hub_and_none_without() {

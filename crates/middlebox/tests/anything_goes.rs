@@ -254,7 +254,7 @@ fn accelerator(config: &Config, kind: &Kind, seed: u64) -> TwoNodes<Bytes> {
             side: side(&Config { nagle: false, max_retransmissions: u32::MAX, ..patient() }),
             rates: nodes.each_ref().map(|node| node.rates.send),
             connections,
-            pool: PoolConfig { credit, memory: 9 * credit, max_flows: 100 },
+            pool: PoolConfig { credit, memory: 9 * credit, unsent: u64::MAX, max_flows: 100 },
         })),
     };
     let settings = hop::Settings { carrier, buffer, first_number: OWN };

@@ -392,6 +392,11 @@ fn a_day() -> Duration {
     Duration::from_secs(86_400)
 }
 
+/// More than this waits only where the link itself holds as much.
+const SEEN: u64 = 48 << 20;
+/// Some milliseconds at the rates that a processor carries: a sender is woken up in time.
+const LEAST_UNSENT: u64 = 4 << 20;
+
 impl Hop {
     /// All hubs, the preferred one first.
     pub fn hubs(&self) -> Vec<HubName> {
@@ -409,9 +414,20 @@ impl Hop {
 
     /// See [`Hop::credit`].
     pub fn credit(&self) -> u64 {
+        self.credit.map_or((5 * self.product()).clamp(16 << 20, 1 << 30), Size::as_bytes)
+    }
+
+    /// Bytes that the link holds at the larger of the rates that are stated; 0 if none is.
+    pub fn product(&self) -> u64 {
         let fastest = self.send_rate.max(self.receive_rate).map_or(0, Rate::as_bps);
-        let product = (fastest as f64 / 8.0 * self.initial_rtt.as_secs_f64()) as u64;
-        self.credit.map_or((5 * product).clamp(16 << 20, 1 << 30), Size::as_bytes)
+        (fastest as f64 / 8.0 * self.initial_rtt.as_secs_f64()) as u64
+    }
+
+    /// Bytes of all connections with a node that wait here to be sent. Two and a half products are what parities see of the end of a
+    /// transfer; where that is much, one does.
+    pub fn unsent(&self) -> u64 {
+        let product = self.product();
+        (product / 2 * 5).min(product.max(SEEN)).max(LEAST_UNSENT)
     }
 
     /// See [`Hop::pass_after`].

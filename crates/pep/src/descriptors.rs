@@ -4,7 +4,7 @@
 use nix::sys::resource::{Resource, getrlimit};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Descriptors for commands, metrics, files of the configuration and the log.
@@ -31,7 +31,7 @@ pub(crate) fn check(opened: &impl AsFd) -> io::Result<()> {
 /// # Errors
 /// As there.
 pub(crate) fn check_client(opened: &impl AsFd) -> io::Result<()> {
-    check_beside(OWED.load(Ordering::Relaxed), opened)
+    check_beside(owed(), opened)
 }
 
 fn check_beside(owed: u64, opened: &impl AsFd) -> io::Result<()> {
@@ -42,7 +42,11 @@ fn check_beside(owed: u64, opened: &impl AsFd) -> io::Result<()> {
 }
 
 /// Descriptors that accepted connections will need for their other sides.
-static OWED: AtomicU64 = AtomicU64::new(0);
+static OWED: AtomicUsize = AtomicUsize::new(0);
+
+fn owed() -> u64 {
+    OWED.load(Ordering::Relaxed) as u64
+}
 
 /// One of these, until it is dropped: the other side is open, or will not be opened. Without them, clients that are accepted in one
 /// burst could take all descriptors, and each would wait for one towards its server until it is given up.
@@ -96,7 +100,7 @@ pub(crate) async fn freed() {
 
 /// Waits until there is room for a few clients, and for the other sides of those that are there.
 pub(crate) async fn freed_for_clients() {
-    while !are_free_beside(OWED.load(Ordering::Relaxed)) {
+    while !are_free_beside(owed()) {
         tokio::time::sleep(PAUSE).await;
     }
 }

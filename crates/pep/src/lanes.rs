@@ -11,7 +11,7 @@ use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::io::Interest;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -30,15 +30,17 @@ const HANDSHAKE: std::time::Duration = std::time::Duration::from_secs(15);
 const STRANGERS: (usize, usize) = (64, 512);
 /// A stranger's first byte comes within this time: it needs no round trip.
 const FIRST_BYTE: std::time::Duration = std::time::Duration::from_secs(5);
-/// Socket buffers: the kernel halves them for its own needs. More than is under way on most links.
-const BUFFER: i32 = 64 << 20;
+/// Socket buffers at most, and where the link's rates are not stated: the kernel halves them for its own needs. Otherwise four
+/// bandwidth-delay products, two of which BBR may have under way.
+const BUFFER: u64 = 64 << 20;
+const LEAST_BUFFER: u64 = 4 << 20;
 /// The longest pause between two attempts to send after an outage (`TCP_RTO_MAX_MS`, Linux 6.15).
 const TCP_RTO_MAX_MS: i32 = 44;
 const RETRY: i32 = 2000;
 
-/// The rate that no connection exceeds; it may change while they are open.
+/// The rate that no connection exceeds, in bytes a second; it may change while they are open.
 #[derive(Clone)]
-pub(crate) struct LaneRate(Arc<AtomicU64>);
+pub(crate) struct LaneRate(Arc<AtomicUsize>);
 
 impl LaneRate {
     fn new(rate: Option<Rate>) -> LaneRate {
@@ -49,13 +51,17 @@ impl LaneRate {
 
     /// Another rate, or none.
     pub fn set(&self, rate: Option<Rate>) {
-        // The kernel's value for no limit.
-        self.0.store(rate.map_or(u64::MAX, |rate| rate.as_bps() / 8), Ordering::Relaxed);
+        let bytes = rate.and_then(|rate| usize::try_from(rate.as_bps() / 8).ok());
+        self.0.store(bytes.unwrap_or(usize::MAX), Ordering::Relaxed);
     }
 
     /// Bytes in a second.
     fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        match self.0.load(Ordering::Relaxed) {
+            // The kernel's value for no limit.
+            usize::MAX => u64::MAX,
+            bytes => bytes as u64,
+        }
     }
 }
 
@@ -69,6 +75,8 @@ pub(crate) struct Common {
     keep_alive: Duration,
     idle_timeout: Duration,
     mark: u32,
+    /// Bytes of a socket's buffers.
+    buffer: i32,
 }
 
 impl Common {
@@ -88,6 +96,7 @@ impl Common {
             keep_alive: hop.keep_alive(),
             idle_timeout: hop.idle_timeout,
             mark,
+            buffer: buffer(hop.product()),
         })
     }
 
@@ -110,17 +119,23 @@ impl Common {
 }
 
 /// Listens for terminals; called while this process may set large buffers, which connections inherit.
-pub(crate) fn listener(at: SocketAddr) -> Result<Socket, crate::Error> {
+pub(crate) fn listener(at: SocketAddr, hop: &crate::config::Hop) -> Result<Socket, crate::Error> {
     let socket = crate::listen::bind(at, false, 0)?;
-    large(&SockRef::from(&socket));
+    large(&SockRef::from(&socket), buffer(hop.product()));
     Ok(socket)
 }
 
 /// Large buffers where that is allowed; else the kernel sizes them, which is better than a small fixed size.
-fn large(socket: &SockRef) {
+fn large(socket: &SockRef, bytes: i32) {
     for option in [libc::SO_RCVBUFFORCE, libc::SO_SNDBUFFORCE] {
-        let _ = sys::set_option(socket.as_fd(), libc::SOL_SOCKET, option, BUFFER);
+        let _ = sys::set_option(socket.as_fd(), libc::SOL_SOCKET, option, bytes);
     }
+}
+
+/// Bytes of a socket's buffer for a link with this bandwidth-delay product, 0 if it is not stated.
+fn buffer(product: u64) -> i32 {
+    let bytes = if product == 0 { BUFFER } else { (4 * product).clamp(LEAST_BUFFER, BUFFER) };
+    i32::try_from(bytes).unwrap_or(i32::MAX)
 }
 
 /// Places for strangers, shared by the tasks that serve them.
@@ -202,7 +217,7 @@ pub(crate) async fn connect(
         if common.mark != 0 {
             socket.set_mark(common.mark)?;
         }
-        large(&SockRef::from(&socket));
+        large(&SockRef::from(&socket), common.buffer);
         common.prepare(&SockRef::from(&socket))?;
         let stream = TcpSocket::from_std_stream(socket.into()).connect(hub).await?;
         // Keys take the place of names; none is sent.
@@ -335,5 +350,17 @@ impl Lane {
             }
             self.tls.writer().write_all(&self.out)?;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::buffer;
+
+    #[test]
+    fn buffers_follow_the_pipe() {
+        // 50 Mbit/s and 650 ms; a slow link; 10 Gbit/s and 650 ms; nothing stated.
+        let found = [4_062_500, 1_000, 812_500_000, 0].map(buffer);
+        assert_eq!(found, [16_250_000, 4 << 20, 64 << 20, 64 << 20]);
     }
 }

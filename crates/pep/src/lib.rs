@@ -5,6 +5,7 @@
 //! `relay` carries their bytes between two legs, `daemon` starts and stops.
 
 pub mod bench;
+#[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), path = "no_calls.rs")]
 mod calls;
 pub mod capture;
 mod choice;

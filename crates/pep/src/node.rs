@@ -25,7 +25,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -37,7 +37,7 @@ const GREETING: Duration = Duration::from_secs(10);
 /// How long a client with all the connections that it may have passes untouched.
 const LEFT_ALONE: Duration = Duration::from_secs(10);
 /// Lines about ended connections in a second.
-const LINES: u64 = 200;
+const LINES: usize = 200;
 
 /// Why new connections pass untouched.
 #[derive(Clone, Copy, Debug, Default)]
@@ -116,7 +116,7 @@ pub(crate) struct Node {
     /// Clients of proxies that have not yet named a server.
     greetings: Greetings,
     /// Ends of connections logged in this second.
-    lines: AtomicU64,
+    lines: AtomicUsize,
 }
 
 /// The server that a client requests.
@@ -175,7 +175,7 @@ impl Node {
             findings: Findings::default(),
             left_alone: Mutex::default(),
             greetings: Greetings::default(),
-            lines: AtomicU64::new(0),
+            lines: AtomicUsize::new(0),
         }
     }
 
@@ -585,7 +585,7 @@ impl Node {
 
     /// A new second: lines may be written again. Returns how many were left out.
     pub fn new_second(&self) -> u64 {
-        self.lines.swap(0, Ordering::Relaxed).saturating_sub(LINES)
+        self.lines.swap(0, Ordering::Relaxed).saturating_sub(LINES) as u64
     }
 }
 

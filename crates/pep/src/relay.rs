@@ -140,7 +140,7 @@ impl<C: Leg, S: Leg> Relay<C, S> {
                     + self.client.unacknowledged()
                     + self.server.unread()
                     + self.server.unacknowledged();
-                self.entry.in_kernel.store(bytes as u64, Ordering::Relaxed);
+                self.entry.in_kernel.store(bytes, Ordering::Relaxed);
             }
             if moved {
                 (seen, active) = (ledger.received + ledger.sent, Instant::now());

@@ -216,7 +216,7 @@ pub(crate) fn status(node: &Node) -> Status {
         astray: shut.passage == Passage::Shut,
         causes: node.findings.causes().clone(),
         trial: shut.passage == Passage::Trial,
-        repaired: node.findings.repaired.load(Ordering::Relaxed),
+        repaired: node.findings.repaired.load(Ordering::Relaxed) as u64,
         repairs: node.findings.repairs().iter().cloned().collect(),
         silent: shut.silent,
         flows: node.shared.table.len(),
@@ -310,7 +310,7 @@ pub(crate) fn metrics(node: &Node) -> String {
     );
     let astray = "1 while what is taken in does not arrive, so that new connections pass untouched.";
     gauge(&mut text, "astray", astray, "", &one(u64::from(status.astray)));
-    let times = node.findings.shut.load(Ordering::Relaxed);
+    let times = node.findings.shut.load(Ordering::Relaxed) as u64;
     counter(&mut text, "astray_total", "Times that what was taken in did not arrive.", "", &one(times));
     let repaired = "Rules, routes and tables that others had removed and that were put back.";
     counter(&mut text, "repaired_total", repaired, "", &one(status.repaired));

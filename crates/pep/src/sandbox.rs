@@ -32,8 +32,12 @@ pub(crate) fn enter(config: &Config, path: &Path) -> Result<(), Error> {
         tracing::warn!("sandbox: all files can be reached (sandbox.files = false)");
     }
     if sandbox.calls {
-        let count = crate::calls::restrict()?;
-        tracing::info!("sandbox: {count} system calls are left");
+        match crate::calls::restrict()? {
+            Some(count) => tracing::info!("sandbox: {count} system calls are left"),
+            None => {
+                tracing::warn!("sandbox: all system calls are allowed: there is no filter for this processor")
+            }
+        }
     } else {
         tracing::warn!("sandbox: all system calls are allowed (sandbox.calls = false)");
     }

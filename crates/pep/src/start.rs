@@ -37,6 +37,7 @@ pub(crate) fn hop_settings(config: &Config) -> Option<longhaul_hop::Config> {
         coding: if hop.coding { Coding::Adaptive } else { Coding::Off },
         credit: hop.credit(),
         memory: hop.memory(),
+        unsent: hop.unsent(),
         keep_alive: hop.keep_alive(),
         alone: config.mode == Mode::Terminal && hop.profile == Profile::PaidByTheByte,
         idle_timeout: hop.idle_timeout,
@@ -69,7 +70,7 @@ pub(crate) fn sockets(config: &Config) -> Result<Vec<Vec<Socket>>, Error> {
 /// Opens a hub's socket for TCP connections of terminals, at the same address and port.
 pub(crate) fn lane_socket(config: &Config) -> Result<Option<Socket>, Error> {
     let hop = config.hop.as_ref().filter(|hop| config.mode == Mode::Hub && hop.carrier != Carrier::Quic);
-    hop.and_then(|hop| hop.listen).map(lanes::listener).transpose()
+    hop.and_then(|hop| Some(lanes::listener(hop.listen?, hop))).transpose()
 }
 
 /// Tunnels, and what their TCP connections have in common.
@@ -111,6 +112,7 @@ pub(crate) fn tunnels(
         let pool = Pool::new(PoolConfig {
             credit: settings.credit,
             memory: settings.memory,
+            unsent: settings.unsent,
             max_flows: settings.max_flows,
         });
         let mut seed = [0; 32];
@@ -139,5 +141,17 @@ mod tests {
         let state = State::load(None, Duration::from_secs(1));
         let why = tunnels(&config, vec![], &state).err().unwrap().to_string();
         assert!(why.starts_with("hop.hub_key is zeros: fill in what `longhaul-pep keygen` prints"), "{why}");
+    }
+
+    /// Two and a half pipes, one where that is large, and some milliseconds of a fast link in any case.
+    #[test]
+    fn what_waits_to_be_sent_follows_the_pipe() {
+        let unsent = |rate: &str| {
+            let text = include_str!("../packaging/terminal.toml").replace("49.8 Mbit/s", rate);
+            hop_settings(&load::parse(&text, "terminal").unwrap()).unwrap().unsent
+        };
+        assert_eq!(unsent("50 Mbit/s"), 10_156_250);
+        assert_eq!(unsent("1.2 Gbit/s"), 97_500_000);
+        assert_eq!(unsent("10 Mbit/s"), 4 << 20);
     }
 }

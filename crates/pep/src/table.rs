@@ -5,7 +5,7 @@ use crate::flow::{End, Flow, Ledger};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -54,7 +54,7 @@ pub(crate) struct Entry {
     /// The server as it was reached, where that differs: another address of its name, or the name that the hub looks up.
     pub reached: OnceLock<String>,
     /// Bytes in the kernel's buffers that senders take for delivered, at the last look.
-    pub in_kernel: AtomicU64,
+    pub in_kernel: AtomicUsize,
     state: AtomicU8,
     flow: Mutex<Flow>,
 }
@@ -150,7 +150,7 @@ impl Inside {
             outward: OnceLock::new(),
             proxy: OnceLock::new(),
             reached: OnceLock::new(),
-            in_kernel: AtomicU64::new(0),
+            in_kernel: AtomicUsize::new(0),
             state: AtomicU8::new(State::Opening as u8),
             flow: Mutex::default(),
         });
@@ -262,7 +262,7 @@ impl Table {
             let flow = *entry.flow();
             totals.up.add(&flow.up.ledger());
             totals.down.add(&flow.down.ledger());
-            totals.in_kernel += entry.in_kernel.load(Ordering::Relaxed);
+            totals.in_kernel += entry.in_kernel.load(Ordering::Relaxed) as u64;
             *totals.states.entry(entry.state()).or_default() += 1;
         }
         totals

@@ -13,7 +13,7 @@ use crate::pipe::Pipe;
 use crate::sys;
 use crate::timer::Timer;
 use crate::udp::Udp;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use longhaul_hop::tls::{PublicKey, Trusted};
 use longhaul_hop::{
     Carrier as Hauler, Event, FlowId, LaneId, Node as Hop, Open, PeerId, PeerStats, Pool, Refusal,
@@ -333,6 +333,7 @@ impl Tunnel {
         let now = self.now();
         let mut inside = self.lock();
         inside.pool.to_send(now, id, most, out);
+        inside.take_events(self.now());
     }
 
     /// Lets those in who have these keys, and nobody else. Others are disconnected, with all their connections.
@@ -574,10 +575,8 @@ impl Tunnel {
         self.udp.receive(|received| {
             let now = self.now();
             let mut inside = self.lock();
-            for bytes in received.bytes.chunks(received.stride.max(1)) {
-                let (from, to, ecn) = (received.from, received.to, received.ecn);
-                inside.hop.handle_datagram(now, from, to, ecn, BytesMut::from(bytes));
-            }
+            let (from, to, ecn) = (received.from, received.to, received.ecn);
+            inside.hop.handle_datagrams(now, from, to, ecn, received.stride, received.bytes);
             inside.take_events(self.now());
         });
     }
@@ -798,15 +797,7 @@ impl Leg for HopLeg {
     fn poll_read(&mut self, cx: &mut Context, room: &mut [u8]) -> Poll<io::Result<usize>> {
         let now = self.tunnel.now();
         let mut inside = self.tunnel.lock();
-        let mut filled = 0;
-        while filled < room.len() {
-            let Some(bytes) = inside.carrier(self.flow.is_pooled()).read(now, self.flow, room.len() - filled)
-            else {
-                break;
-            };
-            room[filled..filled + bytes.len()].copy_from_slice(&bytes);
-            filled += bytes.len();
-        }
+        let filled = inside.carrier(self.flow.is_pooled()).read_into(now, self.flow, room);
         inside.take_events(self.tunnel.now());
         let Some(slot) = inside.slots.get_mut(&self.flow) else {
             return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));

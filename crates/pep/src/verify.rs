@@ -7,7 +7,7 @@ use crate::node::Node;
 use crate::passage::{Judge, Look, Passage};
 use crate::{Error, plan};
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -18,9 +18,9 @@ const PERIOD: Duration = Duration::from_millis(500);
 #[derive(Default)]
 pub(crate) struct Findings {
     /// Times that the gate was shut because what is taken in does not arrive.
-    pub shut: AtomicU64,
+    pub shut: AtomicUsize,
     /// Things that were put back, and their names.
-    pub repaired: AtomicU64,
+    pub repaired: AtomicUsize,
     repairs: Mutex<BTreeSet<String>>,
     /// Why the gate is shut now.
     causes: Mutex<Vec<String>>,
@@ -87,7 +87,7 @@ impl Watch {
             return Some(look);
         }
         let repaired = helped(node, Interception::repair)?;
-        node.findings.repaired.fetch_add(repaired.len() as u64, Ordering::Relaxed);
+        node.findings.repaired.fetch_add(repaired.len(), Ordering::Relaxed);
         if !repaired.is_empty() {
             self.judge.repaired();
         }

@@ -235,7 +235,7 @@ fn a_hello_that_comes_with_the_end_of_the_handshake_is_read() {
         tls.read_tls(&mut stream).unwrap();
         tls.process_new_packets().unwrap();
     }
-    let mut pool = Pool::new(PoolConfig { credit: 1 << 20, memory: 9 << 20, max_flows: 10 });
+    let mut pool = Pool::new(PoolConfig { credit: 1 << 20, memory: 9 << 20, unsent: 1 << 20, max_flows: 10 });
     let lane = pool.connected(None, bed::address("10.83.0.2", 7714), true);
     let mut hello = vec![];
     pool.to_send(longhaul_units::Instant::ZERO, lane, 1000, &mut hello);

@@ -92,6 +92,8 @@ fn fw4() {
     };
     let text = recipe(&daemon, "fw4");
     let line = text.split('\'').nth(1).unwrap().to_string();
+    // What the package for OpenWrt puts into the same folder, for the marks that a node has without others in its file.
+    assert_eq!(include_str!("../packaging/openwrt/longhaul-pep.nft").trim_end(), line);
     steps_aside_and_then_works(&bed, &daemon, || at(&bed, &rules("")), || at(&bed, &rules(&line)));
 }
 

@@ -29,6 +29,7 @@ impl Peer {
         flow.out.head = head.len() as u64;
         flow.out.queued = head.len() as u64;
         self.budget.add(flow.out.head);
+        self.backlog.add(flow.out.head);
         flow.out.queue.push_back(Bytes::from(head));
         let id = flow.id;
         self.scheduler.wake(context.now, key, &mut flow.out.turn);
@@ -83,19 +84,30 @@ impl Peer {
 
     /// Bytes that a flow takes now.
     pub fn writable(&self, key: u64) -> usize {
-        self.flows
-            .get(&key)
-            .filter(|flow| flow.out.phase == Phase::Open)
-            .map_or(0, |flow| usize::try_from(self.budget.room(flow.out.outstanding())).unwrap_or(usize::MAX))
+        self.flows.get(&key).filter(|flow| flow.out.phase == Phase::Open).map_or(0, |flow| {
+            let room = self.budget.room(flow.out.outstanding()).min(self.room_to_wait(flow.out.queued));
+            usize::try_from(room).unwrap_or(usize::MAX)
+        })
+    }
+
+    /// Bytes that a flow of which so many wait may add to them.
+    fn room_to_wait(&self, queued: u64) -> u64 {
+        self.backlog.room(self.scheduler.len() + usize::from(queued == 0), queued)
     }
 
     /// Takes as many bytes as there is room for, and leaves the rest.
     pub fn write(&mut self, now: Instant, key: u64, bytes: &mut Bytes) -> usize {
         let room = self.writable(key).min(bytes.len());
+        let queued = self.flows.get(&key).map_or(0, |flow| flow.out.queued);
+        let full = self.room_to_wait(queued) <= room as u64;
         let Some(flow) = self.flows.get_mut(&key) else { return 0 };
-        if room < bytes.len() && flow.out.phase == Phase::Open && !flow.out.blocked {
-            flow.out.blocked = true;
-            self.blocked.push_back(key);
+        if room < bytes.len() && flow.out.phase == Phase::Open {
+            if full {
+                flow.out.full = true;
+            } else if !flow.out.blocked {
+                flow.out.blocked = true;
+                self.blocked.push_back(key);
+            }
         }
         if room == 0 {
             return 0;
@@ -103,6 +115,7 @@ impl Peer {
         flow.out.queue.push_back(bytes.split_to(room));
         flow.out.queued += room as u64;
         self.budget.add(room as u64);
+        self.backlog.add(room as u64);
         self.ledger.written += room as u64;
         self.scheduler.wake(now, key, &mut flow.out.turn);
         self.dirty = true;
@@ -126,7 +139,25 @@ impl Peer {
             flow.into.told = false;
             return None;
         };
-        let length = bytes.len() as u64;
+        self.was_read(key, bytes.len() as u64, context);
+        Some(bytes)
+    }
+
+    /// Copies bytes in order, as many as there are and fit; returns how many.
+    pub fn read_into(&mut self, key: u64, room: &mut [u8], context: &mut Context<'_>) -> usize {
+        let Some(flow) = self.flows.get_mut(&key) else { return 0 };
+        let filled = flow.into.reassembly.take_into(room);
+        if filled < room.len() {
+            flow.into.told = false;
+        }
+        if filled > 0 {
+            self.was_read(key, filled as u64, context);
+        }
+        filled
+    }
+
+    fn was_read(&mut self, key: u64, length: u64, context: &mut Context<'_>) {
+        let Some(flow) = self.flows.get_mut(&key) else { return };
         self.held -= length;
         self.ledger.read += length;
         self.unreported_bytes += length;
@@ -143,7 +174,6 @@ impl Peer {
             self.report_at = self.report_at.or(Some(context.now + REPORTS));
         }
         self.tell_reader(key, context);
-        Some(bytes)
     }
 
     /// Reports to the peer how much of a flow was read.
@@ -162,6 +192,16 @@ impl Peer {
         for key in std::mem::take(&mut self.unreported) {
             self.unreported.insert(key);
             self.report(key);
+        }
+    }
+
+    /// Notifies flows of which enough has left.
+    pub fn wake_drained(&mut self, context: &mut Context<'_>) {
+        for key in std::mem::take(&mut self.drained) {
+            let Some(flow) = self.flows.get_mut(&key) else { continue };
+            if std::mem::take(&mut flow.out.full) {
+                context.events.push_back(Event::Writable { flow: flow.id });
+            }
         }
     }
 

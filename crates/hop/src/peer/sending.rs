@@ -130,6 +130,10 @@ impl Peer {
                 let mut chunks = [bytes];
                 while chunks[0].has_remaining() && stream.write_chunks(&mut chunks).is_ok() {}
             }
+            self.backlog.remove(fed);
+            if out.full && self.backlog.has_drained(self.scheduler.len() + 1, out.queued) {
+                self.drained.push(key);
+            }
             if out.queued == 0 && out.phase == Phase::Ending && !out.ended {
                 out.ended = true;
                 let _ = stream.finish();

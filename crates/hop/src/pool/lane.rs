@@ -1,6 +1,7 @@
 //! One connection of a pool and its flows.
 
 use super::frame::{Frame, MOST_DATA};
+use crate::credit::Backlog;
 use crate::flow::Phase;
 use crate::scheduler::{Scheduler, Turn};
 use crate::types::{FlowId, Open, PeerId, ResetCode};
@@ -25,6 +26,8 @@ pub struct Out {
     pub ended: bool,
     /// The owner waits for room.
     pub blocked: bool,
+    /// The owner waits until less is queued.
+    pub full: bool,
     /// Bytes given up because the peer reads no more; then nothing else happens.
     pub given_up: Option<u64>,
     pub turn: Turn,
@@ -109,6 +112,7 @@ impl Stream {
             phase: Phase::Open,
             ended: false,
             blocked: false,
+            full: false,
             given_up: None,
             turn: Turn::default(),
         };
@@ -123,6 +127,7 @@ pub struct Lane {
     pub up: bool,
     pub streams: BTreeMap<u64, Stream>,
     pub scheduler: Scheduler,
+    pub backlog: Backlog,
     /// Frames that go before all data.
     pub control: Vec<u8>,
     /// What came of a frame that is incomplete.
@@ -139,12 +144,13 @@ pub struct Lane {
 }
 
 impl Lane {
-    pub fn new(peer: PeerId, opener: bool) -> Self {
+    pub fn new(peer: PeerId, opener: bool, unsent: u64) -> Self {
         Lane {
             peer,
             up: false,
             streams: BTreeMap::new(),
             scheduler: Scheduler::default(),
+            backlog: Backlog::new(unsent),
             control: vec![],
             partial: vec![],
             next_own: u64::from(!opener),
@@ -164,8 +170,8 @@ impl Lane {
             .sum()
     }
 
-    /// Appends what leaves next.
-    pub fn fill(&mut self, now: Instant, most: usize, out: &mut Vec<u8>) {
+    /// Appends what leaves next; `drained` is called for a flow that waits until less is queued, when enough has left.
+    pub fn fill(&mut self, now: Instant, most: usize, out: &mut Vec<u8>, mut drained: impl FnMut(FlowId)) {
         out.append(&mut self.control);
         while out.len() < most {
             let Some(number) = self.scheduler.next() else { return };
@@ -181,9 +187,14 @@ impl Lane {
                 }
                 Frame::Data { flow: number, bytes: &bytes }.write(out);
                 to.queued -= length;
+                self.backlog.remove(length);
                 to.sent += length;
                 to.turn.sent(length);
                 left -= length;
+            }
+            if to.full && self.backlog.has_drained(self.scheduler.len() + 1, to.queued) {
+                to.full = false;
+                drained(stream.id);
             }
             if to.queued == 0 && to.phase == Phase::Ending && !to.ended {
                 to.ended = true;

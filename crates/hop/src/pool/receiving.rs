@@ -251,6 +251,7 @@ impl Pool {
         lane.scheduler.remove(number);
         let (lost, out) = (stream.out.outstanding(), &mut stream.out);
         *out.given_up.get_or_insert(0) += lost;
+        lane.backlog.remove(out.queued);
         (out.queued, out.consumed) = (0, out.sent);
         out.queue.clear();
         self.ledger.lost += lost;

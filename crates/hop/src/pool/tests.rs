@@ -3,7 +3,8 @@
 use super::*;
 use proptest::prelude::*;
 
-const CONFIG: PoolConfig = PoolConfig { credit: 64 << 10, memory: 9 * (64 << 10), max_flows: 100 };
+const CONFIG: PoolConfig =
+    PoolConfig { credit: 64 << 10, memory: 9 * (64 << 10), unsent: u64::MAX, max_flows: 100 };
 
 fn open(confirm: bool) -> Open {
     let (source, destination) = (([10, 0, 0, 1], 1000).into(), ([10, 0, 0, 2], 80).into());

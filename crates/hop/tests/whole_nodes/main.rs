@@ -123,16 +123,17 @@ fn ways() -> impl Strategy<Value = Way> {
 }
 
 fn nodes() -> impl Strategy<Value = Nodes> {
-    (any::<bool>(), (16u64 << 10)..400_000, 9u64..40, 1200u16..1473, 1usize..17, any::<bool>()).prop_map(
-        |(coding, credit, credits, mtu, batch, remembered_rate)| Nodes {
+    let unsent = prop_oneof![Just(u64::MAX), 10_000u64..200_000];
+    (any::<bool>(), (16u64 << 10)..400_000, 9u64..40, 1200u16..1473, 1usize..17, any::<bool>(), unsent)
+        .prop_map(|(coding, credit, credits, mtu, batch, remembered_rate, unsent)| Nodes {
             coding,
             credit,
             credits,
             mtu,
             batch,
             remembered_rate,
-        },
-    )
+            unsent,
+        })
 }
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
@@ -178,8 +179,15 @@ fn clean(mbit: [f64; 2], rtt_ms: u64) -> Way {
     }
 }
 
-const NODES: Nodes =
-    Nodes { coding: false, credit: 38_632, credits: 9, mtu: 1200, batch: 1, remembered_rate: false };
+const NODES: Nodes = Nodes {
+    coding: false,
+    credit: 38_632,
+    credits: 9,
+    mtu: 1200,
+    batch: 1,
+    remembered_rate: false,
+    unsent: u64::MAX,
+};
 
 /// The opener has ended its direction and resets while the link is out. STOP_SENDING is lost, and when it comes again the peer's bytes and
 /// end are acknowledged: QUIC does not report it, and the peer's flow waited for ever.

@@ -41,6 +41,8 @@ pub struct Nodes {
     pub mtu: u16,
     pub batch: usize,
     pub remembered_rate: bool,
+    /// Bytes that wait to be sent.
+    pub unsent: u64,
 }
 
 /// Two nodes and what is between them.
@@ -105,6 +107,7 @@ impl Quic {
             coding: if nodes.coding { Coding::Adaptive } else { Coding::Off },
             credit: nodes.credit,
             memory: nodes.credit * nodes.credits,
+            unsent: nodes.unsent,
             idle_timeout: IDLE,
             initial_rtt: Duration::from_millis(way.rtt_ms.max(1)),
             mtu: nodes.mtu,
@@ -197,6 +200,7 @@ impl Tcp {
         let config = PoolConfig {
             credit: nodes.credit,
             memory: nodes.credit * nodes.credits,
+            unsent: nodes.unsent,
             max_flows: FLOWS as u32,
         };
         let mut world = Tcp {

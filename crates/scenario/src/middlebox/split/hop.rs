@@ -185,8 +185,8 @@ impl HopSpec {
 
     /// Credits of a node.
     fn pool(config: &longhaul_hop::Config) -> longhaul_hop::PoolConfig {
-        let longhaul_hop::Config { credit, memory, max_flows, .. } = *config;
-        longhaul_hop::PoolConfig { credit, memory, max_flows }
+        let longhaul_hop::Config { credit, memory, unsent, max_flows, .. } = *config;
+        longhaul_hop::PoolConfig { credit, memory, unsent, max_flows }
     }
 
     /// Settings of the two nodes of the hop.
