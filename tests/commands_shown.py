@@ -30,7 +30,7 @@ def of_markdown(text: str) -> Iterator[str]:
         if line.lstrip().startswith("```"):
             fenced, block = not fenced, line.strip().removeprefix("```") if not fenced else ""
             continue
-        code = fenced and block in ("", "console", "sh", "bash") or not fenced and line.startswith("    ")
+        code = (fenced and block in ("", "console", "sh", "bash")) or (not fenced and line.startswith("    "))
         prose.append("" if code or fenced else line)
         if code and (found := re.match(r"\s*(?:\$ |sudo )*(longhaul [a-z-].*)$", line)):
             yield found.group(1)
