@@ -90,7 +90,9 @@ def test_a_budget_is_kept_and_its_end_is_named():
 
 def test_a_run_that_is_under_way_when_the_time_is_over_is_ended():
     """A download of 1 Gbit/s had a run finished for 25 s behind the end of its 60."""
-    scenario = Scenario("long", duration="100000 s").link("path", "a", "b", rate="1 Gbit/s", delay="5 ms").flow("a", "b")
+    scenario = (
+        Scenario("long", duration="100000 s").link("path", "a", "b", rate="1 Gbit/s", delay="5 ms").flow("a", "b")
+    )
     document = as_document(scenario)
     content = tomllib.loads(core.resolve(document, ())[0])
     race = Race(document, (), content, seconds=0.5)

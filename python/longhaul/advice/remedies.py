@@ -389,6 +389,8 @@ def _proxies(found: Diagnosis) -> Iterator[Remedy]:
         "a connection for each object", "reordering", "loss of ACKs",
     }  # fmt: skip
     for box in boxes:
+        if box["kind"] == "paced" and box.get("name"):
+            yield from _paced(box)
         if box["kind"] == "split" and box.get("name"):
             if (box.get("long") or {}).get("transport") == "hop":
                 return
@@ -453,6 +455,27 @@ def _proxies(found: Diagnosis) -> Iterator[Remedy]:
         yield _split(title, box, room, boxes, aims)
     if found.inner(first) and not asking:
         yield from _helpers(found, first, name, boxes)
+
+
+def _paced(box: Mapping[str, Any]) -> Iterator[Remedy]:
+    """Settings of a paced protocol against losses: what waits beyond one of them needs room, and parities restore some."""
+    at = f"middlebox.{box['name']}"
+    for credit in ("128 MB", "512 MB"):
+        yield remedy(
+            f"a credit of {credit} for each connection of {box['name']}",
+            "proxy",
+            "proxy",
+            {f"{at}.credit": credit},
+            {"proxy's buffer", "loss on the link", "outage"},
+        )
+    if not box.get("erasure"):
+        yield remedy(
+            f"two parities for each 20 datagrams of {box['name']}",
+            "proxy",
+            "proxy",
+            {f"{at}.erasure": {"items": 20, "parities": 2}},
+            {"loss on the link"},
+        )
 
 
 def _split(title: str, box: Mapping[str, Any], room: int, boxes: list[Any], aims: set[str]) -> Remedy:

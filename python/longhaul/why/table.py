@@ -515,6 +515,18 @@ def _rooms(box: dict[str, Any], name: str, number: int) -> Iterator[Intervention
             f"the buffer of {quantity(size, 'B')} of the proxy {name}",
             changed({"buffer": "1 GB"}),
         )
+    if box["kind"] == "paced":
+        for key, most, what in (
+            ("credit", "1 GB", "a connection's data beyond the other node"),
+            ("loop_buffer", "64 MB", "all data in the delay loop"),
+        ):
+            if (size := _finite(box.get(key))) is not None:
+                yield Intervention(
+                    f"{key} {number}",
+                    "proxy's buffer",
+                    f"the bound of {quantity(size, 'B')} on {what} (`{key}` of {name})",
+                    changed({key: most}),
+                )
     if box["kind"] == "split":
         for leg in ("long", "far", "near"):
             table = box.get(leg) or ({} if leg != "long" or not box.get("peer") else {"congestion": "cubic"})

@@ -125,7 +125,7 @@ impl Message {
     }
 
     /// How many bytes it takes.
-    pub fn len(&self) -> u64 {
+    pub fn wire_len(&self) -> u64 {
         let mut bytes = vec![];
         self.encode(&mut bytes);
         bytes.len() as u64

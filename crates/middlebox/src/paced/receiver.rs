@@ -508,7 +508,7 @@ impl<D: Data> Receiver<D> {
         let open = serial + 1 - self.unreported;
         let report = Report { serial, age_ms, floor: self.floor, open, count: count as u64, lost };
         if let Some(line) = self.settings.line {
-            let bytes = u64::from(self.settings.headers) + Message::Report(report.clone()).len();
+            let bytes = u64::from(self.settings.headers) + Message::Report(report.clone()).wire_len();
             let time = line.transmission_time(Size::from_bytes(bytes));
             let share = if alone { self.settings.share.max(SHARE_ALONE) } else { self.settings.share };
             self.line_free_at = now + time.mul_f64(1.0 / share);
