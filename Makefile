@@ -65,6 +65,7 @@ test-rust: check-lints
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy -p longhaul-cc -p longhaul-path --no-default-features --locked -- -D warnings
+	cargo clippy -p longhaul-pep --no-default-features --locked -- -D warnings
 	cargo clippy -p longhaul-cc -p longhaul-path --no-default-features --features longhaul-units/serde --locked -- -D warnings
 	cargo test --workspace --locked
 	@scripts/ignored-tests crates

@@ -12,8 +12,8 @@ use crate::plan::Plan;
 use crate::start::Start;
 use crate::testbed::hosts_of;
 use crate::world::World;
-use longhaul_results::pcapng::LinkType;
 use longhaul_scenario::{Network, Scenario};
+use longhaul_segment::pcapng::LinkType;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 

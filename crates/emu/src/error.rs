@@ -1,7 +1,7 @@
 //! What can go wrong: a message with the remedy for a user, and a short constant code for programs.
 
+use longhaul_program::explained;
 use longhaul_scenario::ScenarioError;
-use nix::sys::resource::{Resource, getrlimit};
 
 /// Why the emulator could not do its task.
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +78,15 @@ impl Error {
     }
 }
 
+impl From<longhaul_program::Error> for Error {
+    fn from(error: longhaul_program::Error) -> Error {
+        match error {
+            longhaul_program::Error::Command { command, why } => Error::Command { command, why },
+            longhaul_program::Error::Print(why) => Error::system("write to standard output", why),
+        }
+    }
+}
+
 /// How to get capabilities that are missing.
 fn what_to_do_without(missing: &[&str]) -> String {
     let names = missing.join(" and ");
@@ -87,17 +96,4 @@ fn what_to_do_without(missing: &[&str]) -> String {
         "the emulator needs {names}: run it as root (sudo), or give it these capabilities; in a container: {options}\
          --device=/dev/net/tun; without any privileges `shell` and `run` work in: unshare --map-root-user --net --mount"
     )
-}
-
-/// The system's reason, with the limit where it is one that users set.
-pub(crate) fn explained(why: impl ToString) -> String {
-    let why = why.to_string();
-    // EMFILE, by every library's name for it.
-    if !why.contains("Too many open files") {
-        return why;
-    }
-    match getrlimit(Resource::RLIMIT_NOFILE) {
-        Ok((limit, _)) => format!("{why}; the limit is {limit}: raise it (ulimit -n)"),
-        Err(_) => why,
-    }
 }

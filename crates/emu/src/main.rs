@@ -7,8 +7,9 @@ use longhaul_emu::kernel::TcpOf;
 use longhaul_emu::lateness::Bounds;
 use longhaul_emu::signals::Signals;
 use longhaul_emu::{
-    Error, bridge, driver, kernel, moved, other_end, own_run, print, priority, registry, run, shell,
+    Error, bridge, driver, kernel, moved, other_end, own_run, priority, registry, run, shell,
 };
+use longhaul_program::print;
 use longhaul_scenario::{Scenario, ScenarioError};
 use longhaul_units::Duration;
 use std::io::IsTerminal;
@@ -300,7 +301,8 @@ fn clean() -> Result<ExitCode, Error> {
 impl ScenarioArguments {
     fn load(&self) -> Result<Scenario, Error> {
         let name = self.file.display().to_string();
-        let text = longhaul_emu::text_file::read(&self.file).map_err(|why| ScenarioError::new(&name, why))?;
+        let text =
+            longhaul_program::text_file::read(&self.file).map_err(|why| ScenarioError::new(&name, why))?;
         let pairs =
             self.overrides.iter().map(|pair| split_pair("--set", pair)).collect::<Result<Vec<_>, _>>()?;
         Ok(longhaul_scenario::load_with(&text, &name, &pairs, None, &longhaul_parquet::read)?)

@@ -1,28 +1,20 @@
 //! Network namespaces (network_namespaces(7)): made and removed with iproute2's `ip`, entered by threads. A namespace is a
 //! network stack of its own: interfaces, routes, sockets, settings.
 
-use crate::error::explained;
 use crate::names::View;
 use crate::{Error, registry};
+use longhaul_program::tool;
 use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::statvfs::{FsFlags, statvfs};
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 /// All names that the emulator gives begin with this; it never touches anything whose name does not.
 pub const PREFIX: &str = "lh-";
-
-/// How often a tool is started that a signal for its parent has ended.
-const ATTEMPTS: usize = 3;
-/// Signals that end a program which removes what it has made.
-const ENDING: [i32; 3] = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM];
 
 /// Where `ip netns` keeps namespaces by name.
 pub(crate) const DIRECTORY: &str = "/run/netns";
@@ -214,72 +206,6 @@ fn run(arguments: &[&str], input: &str) -> Result<String, Error> {
     // In a batch `ip` names the line that failed by its number.
     let line = |said: &str| said.rsplit_once("Command failed -:")?.1.trim().parse::<usize>().ok();
     let failed = |said: &str| line(said).and_then(|line| input.lines().nth(line - 1));
-    tool("ip", "iproute2", arguments, input, &|said| {
-        failed(said).map_or(String::new(), |command| format!(" (at `{command}`)"))
-    })
-}
-
-/// Runs a program of Debian's `package` in the network namespace of the thread, with `input`, and returns what it prints. `hint` adds
-/// to its message when it fails.
-///
-/// # Errors
-/// If there is no such program, or the program's own message.
-pub fn tool(
-    program: &str,
-    package: &str,
-    arguments: &[&str],
-    input: &str,
-    hint: &dyn Fn(&str) -> String,
-) -> Result<String, Error> {
-    let failed = |why: String| Error::Command { command: format!("{program} {}", arguments.join(" ")), why };
-    let mut left = ATTEMPTS;
-    loop {
-        left -= 1;
-        let mut child = Command::new(program)
-            .args(arguments)
-            // Ctrl-C is for the parent, which then removes what it has made by these very programs.
-            .process_group(0)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|why| match why.kind() {
-                ErrorKind::NotFound => failed(format!("{why}; it is part of Debian's package {package}")),
-                _ => failed(explained(why)),
-            })?;
-        if let Some(mut stdin) = child.stdin.take() {
-            // If it does not read, its message has the reason.
-            let _ = stdin.write_all(input.as_bytes());
-        }
-        let output = child.wait_with_output().map_err(|why| failed(why.to_string()))?;
-        if output.status.success() {
-            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-        }
-        // A new process is in its parent's group for a moment, where Ctrl-C reaches it before it has become the program.
-        let interrupted = output.status.signal().is_some_and(|signal| ENDING.contains(&signal));
-        if !interrupted || left == 0 {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(failed(format!("{}{}", said.trim(), hint(&said))));
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_tool_that_a_signal_for_its_parent_has_ended_is_started_again() {
-        let mark = std::env::temp_dir().join(format!("longhaul-tool-{}", std::process::id()));
-        let script = format!("[ -e {0} ] || {{ touch {0}; kill -INT $$; }}; echo done", mark.display());
-        let output = tool("sh", "dash", &["-c", &script], "", &|_| String::new());
-        std::fs::remove_file(&mark).unwrap();
-        assert_eq!(output.unwrap(), "done\n");
-    }
-
-    #[test]
-    fn a_tool_that_signals_always_end_is_an_error() {
-        let output = tool("sh", "dash", &["-c", "kill -TERM $$"], "", &|_| String::new());
-        assert!(output.unwrap_err().to_string().contains("sh -c kill -TERM $$"));
-    }
+    let hint = |said: &str| failed(said).map_or(String::new(), |command| format!(" (at `{command}`)"));
+    Ok(tool::run("ip", "iproute2", arguments, input, &hint)?)
 }

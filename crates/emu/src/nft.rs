@@ -1,6 +1,7 @@
 //! Tables of nftables, by its program.
 
-use crate::{Error, namespace};
+use crate::Error;
+use longhaul_program::tool;
 
 /// Families of tables, by their names: IPv4, IPv6.
 pub(crate) const FAMILIES: [&str; 2] = ["ip", "ip6"];
@@ -17,7 +18,7 @@ pub(crate) fn list(what: &[&str]) -> Result<serde_json::Value, Error> {
 }
 
 fn run(arguments: &[&str], commands: &str) -> Result<String, Error> {
-    namespace::tool("nft", "nftables", arguments, commands, &|_| String::new())
+    Ok(tool::run("nft", "nftables", arguments, commands, &|_| String::new())?)
 }
 
 /// Removes the tables of an emulator that has ended, if they are there, from the network stack of the thread.

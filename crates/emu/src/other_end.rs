@@ -1,6 +1,7 @@
 //! What is at the other end of an interface: of a pair of virtual devices (veth(4)) the second, in whatever network namespace it is.
 
 use crate::{namespace, stack};
+use longhaul_program::tool;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -55,7 +56,7 @@ fn find(interface: &str) -> Vec<OtherEnd> {
 /// Devices of the thread's network namespace: their numbers, and of pairs those of the others.
 fn devices() -> BTreeMap<String, (u64, Option<u64>)> {
     let arguments = ["-details", "-json", "link", "show"];
-    let said = namespace::tool("ip", "iproute2", &arguments, "", &|_| String::new()).unwrap_or_default();
+    let said = tool::run("ip", "iproute2", &arguments, "", &|_| String::new()).unwrap_or_default();
     let parsed: serde_json::Value = serde_json::from_str(&said).unwrap_or_default();
     devices_in(&parsed)
 }

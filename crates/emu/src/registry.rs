@@ -6,7 +6,8 @@
 //! was before); STACK is the number of the network stack that it is in.
 
 use crate::sysctl::Setting;
-use crate::{Error, namespace, nft, print, stack, sysctl};
+use crate::{Error, namespace, nft, stack, sysctl};
+use longhaul_program::print;
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

@@ -3,7 +3,7 @@
 
 use crate::control::{self, Command};
 use crate::{Error, sys};
-use longhaul_results::pcapng::{LinkType, WALL_CLOCK_TIMES, Writer};
+use longhaul_segment::pcapng::{LinkType, WALL_CLOCK_TIMES, Writer};
 use longhaul_units::Instant;
 use nix::sys::socket::{
     AddressFamily, LinkAddr, SockFlag, SockProtocol, SockType, recvfrom, setsockopt, socket, sockopt,

@@ -55,6 +55,15 @@ impl Error {
     }
 }
 
+impl From<longhaul_program::Error> for Error {
+    fn from(error: longhaul_program::Error) -> Error {
+        match error {
+            longhaul_program::Error::Command { command, why } => Error::Command { command, why },
+            other @ longhaul_program::Error::Print(_) => Error::Print(other.to_string()),
+        }
+    }
+}
+
 /// "did you mean ...", if one of the names is close.
 pub(crate) fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let (distance, name) =

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::config::Key;
 use longhaul_hop::tls::Identity;
 use std::fmt::Write as _;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -59,6 +59,13 @@ pub fn load(path: &Path) -> Result<Identity, Error> {
 
 fn identity(secret: &[u8], path: &Path) -> Result<Identity, Error> {
     Identity::from_pkcs8(secret).map_err(|why| Error::Config(format!("{}: {why}", path.display())))
+}
+
+/// Random bytes of the system, for secrets.
+pub(crate) fn random(bytes: &mut [u8]) -> Result<(), Error> {
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(bytes))
+        .map_err(|why| Error::system("read random numbers", why))
 }
 
 /// Bytes from hexadecimal digits; `None` if it is something else.

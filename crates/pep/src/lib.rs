@@ -13,6 +13,7 @@ pub mod config;
 mod confirm;
 pub mod control;
 pub mod daemon;
+#[cfg(feature = "demo")]
 pub mod demo;
 mod descriptors;
 pub mod destinations;
@@ -57,10 +58,12 @@ mod probe;
 mod relay;
 mod reload;
 mod report;
+#[cfg(feature = "demo")]
 pub mod rig;
 mod room;
 mod sandbox;
 mod silence;
+pub mod sizing;
 pub mod socks;
 mod start;
 #[doc(hidden)]

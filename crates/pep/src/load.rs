@@ -25,7 +25,7 @@ const UNFILLED: Key = Key([0; 32]);
 /// # Errors
 /// A file that cannot be read, and whatever [`parse`] finds.
 pub fn load(path: &Path) -> Result<Config, Error> {
-    let text = longhaul_emu::text_file::read(path)
+    let text = longhaul_program::text_file::read(path)
         .map_err(|why| Error::Config(format!("{}: {why}", path.display())))?;
     parse(&text, &path.display().to_string())
 }

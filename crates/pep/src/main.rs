@@ -1,15 +1,16 @@
 //! The command line of `longhaul-pep`.
 
+#[cfg_attr(not(feature = "demo"), path = "no_demo.rs")]
+mod demonstrate;
+
 use clap::{Parser, Subcommand, ValueEnum};
-use longhaul_emu::print;
-use longhaul_pep::config::{Carrier, Log};
+use longhaul_pep::config::Log;
 use longhaul_pep::control::{self, Command};
 use longhaul_pep::doctor::{self, Verdict};
 use longhaul_pep::firewall::Firewall;
 use longhaul_pep::journal;
-use longhaul_pep::rig::Link;
-use longhaul_pep::{Error, bench, capture, daemon, demo, keys, load};
-use longhaul_units::{Duration, Rate, Size};
+use longhaul_pep::{Error, bench, capture, daemon, keys, load, sizing};
+use longhaul_program::print;
 use std::fmt::Display;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -73,7 +74,7 @@ enum Action {
         state: OnOff,
     },
     /// See it in one minute: a page and a download over an emulated satellite link, without and with the accelerator (needs root)
-    Demo(Demo),
+    Demo(demonstrate::Options),
     /// Write the packets of one connection, at both of its sides, into a pcapng file (needs root)
     Capture {
         /// Its id, as `flows` shows it
@@ -93,14 +94,17 @@ enum Action {
     },
     /// Measure rate, loss and round trip of the link to the hub, through the running accelerator (at a terminal)
     Bench {
-        /// Seconds for each direction, 1 to 600
-        #[arg(long, default_value_t = 10)]
-        seconds: u32,
+        /// Measure this machine instead, in network namespaces of its own: rates, memory, openings, delay (needs root)
+        #[arg(long = "self")]
+        machine: bool,
+        /// Seconds for each direction, 1 to 600, by default 10; with --self for each figure, 1 to 60, by default 3
+        #[arg(long)]
+        seconds: Option<u32>,
         /// As JSON
         #[arg(long)]
         json: bool,
         /// Write the link as a scenario for `longhaul run`
-        #[arg(long)]
+        #[arg(long, conflicts_with = "machine")]
         scenario: Option<PathBuf>,
     },
     /// Make a key pair in a file and print the public key, which goes into the other node's file
@@ -117,49 +121,6 @@ enum Action {
     /// The part of `run` that changes the network; not for people
     #[command(hide = true)]
     Helper,
-}
-
-#[derive(clap::Args)]
-struct Demo {
-    /// Rate from hub to terminal
-    #[arg(long, default_value = "50 Mbit/s")]
-    down: Rate,
-    /// Rate from terminal to hub
-    #[arg(long, default_value = "10 Mbit/s")]
-    up: Rate,
-    /// Round trip time
-    #[arg(long, default_value = "650 ms")]
-    rtt: Duration,
-    /// Packets lost in each direction, in percent
-    #[arg(long, value_delimiter = ',', default_value = "0,1")]
-    loss: Vec<f64>,
-    /// Sizes of downloads
-    #[arg(long, value_delimiter = ',', default_value = "10 MB")]
-    size: Vec<Size>,
-    /// Repeats of each
-    #[arg(long, default_value_t = 1)]
-    repeat: usize,
-    /// The longest that a transfer is waited for
-    #[arg(long, default_value = "25 s")]
-    patience: Duration,
-    /// Only downloads
-    #[arg(long)]
-    no_page: bool,
-    /// Only with the accelerator
-    #[arg(long)]
-    no_control: bool,
-    /// A shell command of your own at the client, in the place of downloads and page; the server is $LONGHAUL_SERVER
-    #[arg(long)]
-    run: Option<String>,
-    /// A shell command of your own at the server
-    #[arg(long, requires = "run")]
-    serve: Option<String>,
-    /// What carries the tunnel: auto, quic, or tcp (then with buffers and a route made for the link)
-    #[arg(long, default_value_t = Carrier::Auto)]
-    carrier: Carrier,
-    /// Results as JSON
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -270,8 +231,11 @@ fn act(cli: &Cli) -> Result<(), Error> {
             }
             Ok(())
         }
-        Action::Demo(options) => demonstrate(options),
-        Action::Bench { seconds, json, scenario } => measure(path, *seconds, *json, scenario.as_deref()),
+        Action::Demo(options) => demonstrate::act(options),
+        Action::Bench { machine: true, seconds, json, .. } => size(seconds.unwrap_or(3), *json),
+        Action::Bench { seconds, json, scenario, .. } => {
+            measure(path, seconds.unwrap_or(10), *json, scenario.as_deref())
+        }
         Action::Capture { flow, out, seconds } => {
             let time = std::time::Duration::from_secs(*seconds);
             let done = capture::capture(&socket(path)?, *flow, out, time, &*interrupted()?)?;
@@ -298,35 +262,6 @@ fn interrupted() -> Result<Arc<AtomicBool>, Error> {
     Ok(stop)
 }
 
-fn demonstrate(options: &Demo) -> Result<(), Error> {
-    if options.loss.iter().any(|loss| !(0.0..=50.0).contains(loss)) || options.repeat == 0 {
-        return Err(Error::Config("--loss is from 0 to 50 (percent), --repeat at least 1".into()));
-    }
-    let plan = demo::Plan {
-        link: Link { down: options.down, up: options.up, rtt: options.rtt, loss: 0.0 },
-        losses: options.loss.iter().map(|loss| loss / 100.0).collect(),
-        sizes: options.size.clone(),
-        repeat: options.repeat,
-        patience: options.patience,
-        page: !options.no_page,
-        control: !options.no_control,
-        own: options.run.clone().map(|run| demo::Own { serve: options.serve.clone(), run }),
-        carrier: options.carrier,
-    };
-    let stop = interrupted()?;
-    let program = std::env::current_exe().map_err(|why| Error::system("find this program", why))?;
-    let (samples, doubts) =
-        demo::measure(&plan, program, &stop, &|step| print::note(format_args!("{step} ...")))?;
-    if options.json {
-        return line(serde_json::json!({ "samples": samples, "doubts": doubts }));
-    }
-    lines(format_args!("\n{}", demo::table(&plan, &samples)))?;
-    for doubt in doubts {
-        print::note(format_args!("warning: the emulator was late, {doubt}"));
-    }
-    Ok(())
-}
-
 fn measure(path: &Path, seconds: u32, json: bool, scenario: Option<&Path>) -> Result<(), Error> {
     let answer = control::ask(&socket(path)?, Command::Bench { seconds })?;
     let measured: bench::Measured = serde_json::from_value(answer.clone())
@@ -335,6 +270,13 @@ fn measure(path: &Path, seconds: u32, json: bool, scenario: Option<&Path>) -> Re
     let Some(file) = scenario else { return Ok(()) };
     std::fs::write(file, bench::scenario(&measured))
         .map_err(|why| Error::system(format!("write {}", file.display()), why))
+}
+
+fn size(seconds: u32, json: bool) -> Result<(), Error> {
+    let stop = interrupted()?;
+    let program = std::env::current_exe().map_err(|why| Error::system("find this program", why))?;
+    let report = sizing::measure(seconds, &program, &stop, &|step| print::note(format_args!("{step} ...")))?;
+    lines(if json { format!("{}\n", serde_json::json!(report)) } else { sizing::table(&report) })
 }
 
 /// The control socket of the daemon with this file.
@@ -411,7 +353,7 @@ fn line(text: impl Display) -> Result<(), Error> {
 
 /// Text that ends its lines itself.
 fn lines(text: impl Display) -> Result<(), Error> {
-    print::lines(text).map_err(|why| Error::Print(why.to_string()))
+    Ok(print::lines(text)?)
 }
 
 fn log_as(form: Log) {

@@ -10,7 +10,6 @@ use longhaul_hop::tls::{PublicKey, Trusted};
 use longhaul_hop::{Coding, Pool, PoolConfig, Rates, Role, Session, Share};
 use sha2::{Digest, Sha256};
 use socket2::Socket;
-use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -115,9 +114,7 @@ pub(crate) fn tunnels(
             max_flows: settings.max_flows,
         });
         let mut seed = [0; 32];
-        std::fs::File::open("/dev/urandom")
-            .and_then(|mut file| file.read_exact(&mut seed))
-            .map_err(|why| Error::system("read random numbers", why))?;
+        keys::random(&mut seed)?;
         let mut node = longhaul_hop::Node::new(settings.clone(), seed, longhaul_units::Instant::ZERO)
             .map_err(|why| Error::Config(format!("[hop]: {why}")))?;
         if hop.carrier == Carrier::Tcp {

@@ -5,6 +5,8 @@
 use crate::timer::Timer;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use tokio::io::unix::AsyncFd;
 
 /// Bytes of `struct tcp_info` up to `tcpi_min_rtt` and what follows it in Linux 4.9 and newer.
@@ -193,6 +195,14 @@ pub(crate) fn clock_is_kept() -> bool {
     // SAFETY: the structure lives throughout the call.
     let answer = unsafe { libc::adjtimex(&raw mut state) };
     answer >= 0 && answer != libc::TIME_ERROR && state.status & libc::STA_UNSYNC == 0
+}
+
+/// Has the kernel end the command when the thread that starts it ends.
+pub(crate) fn die_with_thread(command: &mut Command) {
+    // SAFETY: between fork and exec only one call that may be made there is made; it touches no memory.
+    unsafe {
+        command.pre_exec(|| check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong)));
+    }
 }
 
 /// Gives freed memory back to the system. The library keeps it otherwise, in a store for each thread (malloc_trim(3)).

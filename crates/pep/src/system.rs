@@ -8,7 +8,6 @@ use crate::passage::Look;
 use crate::plan::{self, Around, Gate};
 use crate::prefix::Prefix;
 use crate::{Error, claim, netlink};
-use longhaul_emu::namespace;
 use std::net::IpAddr;
 
 /// Installs table, rules and routes; dropped, it removes them.
@@ -246,8 +245,5 @@ pub(crate) fn ip(arguments: &str) -> Result<String, Error> {
 
 /// Runs a program of Debian's `package` with `input`; returns what it prints.
 pub(crate) fn tool(program: &str, package: &str, arguments: &[&str], input: &str) -> Result<String, Error> {
-    namespace::tool(program, package, arguments, input, &|_| String::new()).map_err(|error| match error {
-        longhaul_emu::Error::Command { command, why } => Error::Command { command, why },
-        other => Error::system(format!("run {program}"), other),
-    })
+    Ok(longhaul_program::tool::run(program, package, arguments, input, &|_| String::new())?)
 }

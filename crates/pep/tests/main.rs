@@ -10,5 +10,6 @@ mod names;
 mod operation;
 mod resources;
 mod routers;
+mod sizing;
 mod split;
 mod two_nodes;

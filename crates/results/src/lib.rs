@@ -16,7 +16,6 @@ mod metrics;
 mod middleboxes;
 mod opinion;
 mod path_use;
-pub mod pcapng;
 mod predictions;
 mod summarise;
 mod summary;

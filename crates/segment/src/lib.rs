@@ -1,4 +1,4 @@
-//! The TCP header as a plain value, the same for simulated and for real packets, and its wire form.
+//! The TCP header as a plain value, the same for simulated and for real packets, its wire form, and files of packets.
 //!
 //! In a simulation a segment's payload is only a length. IP addresses live in [`ip::Header`], since they are what
 //! differs between IP versions and a simulation's hot path never reads them.
@@ -11,6 +11,7 @@ mod header;
 pub mod ip;
 mod line;
 pub mod options;
+pub mod pcapng;
 pub mod rohc;
 pub mod seq;
 pub mod vj;

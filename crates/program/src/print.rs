@@ -24,9 +24,7 @@ pub fn lines(text: impl std::fmt::Display) -> Result<(), Error> {
 
 fn written(outcome: std::io::Result<()>) -> Result<(), Error> {
     match outcome {
-        Err(why) if why.kind() != ErrorKind::BrokenPipe => {
-            Err(Error::system("write to standard output", why))
-        }
+        Err(why) if why.kind() != ErrorKind::BrokenPipe => Err(Error::Print(why.to_string())),
         _ => Ok(()),
     }
 }

@@ -1,0 +1,49 @@
+//! `bench --self` measures what it states, with real packets.
+
+use crate::bed::{PEP, can_run, text};
+use std::process::Command;
+
+/// Each figure of each case is there, connections went through the nodes, and the nodes have used the processor.
+#[test]
+#[ignore = "real packets, needs root: make test-all"]
+fn a_machine_is_measured_without_leaving_anything() {
+    if !can_run() {
+        return;
+    }
+    let output = Command::new(PEP).args(["bench", "--self", "--seconds", "1", "--json"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let cases = report["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 4);
+    for (case, nodes) in cases.iter().zip([0, 1, 2, 2]) {
+        let number = |value: &serde_json::Value| value.as_f64().unwrap();
+        let list = |name: &str| case[name].as_array().unwrap().clone();
+        assert!(number(&case["goodput_bps"]) > 1e7 && number(&case["openings"]) > 10.0, "{case}");
+        assert!(number(&case["opening"]["p99"]) >= number(&case["opening"]["median"]), "{case}");
+        for name in ["cores", "bytes_each", "memory"] {
+            assert_eq!(list(name).len(), nodes, "{name}: {case}");
+        }
+        assert!(list("cores").iter().all(|cores| number(cores) > 0.0), "{case}");
+        // Both sockets of a connection and what the relay keeps of it; a leak of buffers would be 16 kB.
+        assert!(list("bytes_each").iter().all(|bytes| (100.0..50e3).contains(&number(bytes))), "{case}");
+        if nodes > 0 {
+            assert!(number(&case["accelerated"]) > 0.99, "{case}");
+            assert!(
+                number(&case["question"][1]["median"]) > number(&case["question"][0]["median"]),
+                "{case}"
+            );
+        }
+    }
+    assert_eq!(report["terminals"]["count"], 200);
+    assert!(report["terminals"]["bytes_each"].as_f64().unwrap() > 0.0, "{report}");
+    let left = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+    let named = left.filter(|file| file.file_name().to_string_lossy().starts_with("longhaul-pep-self-"));
+    assert_eq!(named.count(), 0);
+}
+
+#[test]
+fn seconds_out_of_range_are_refused() {
+    let output = Command::new(PEP).args(["bench", "--self", "--seconds", "61"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(text(&output.stderr), "error: --seconds 61: with --self from 1 to 60\n");
+}
