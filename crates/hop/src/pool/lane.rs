@@ -174,7 +174,7 @@ impl Lane {
     pub fn fill(&mut self, now: Instant, most: usize, out: &mut Vec<u8>, mut drained: impl FnMut(FlowId)) {
         out.append(&mut self.control);
         while out.len() < most {
-            let Some(number) = self.scheduler.next() else { return };
+            let Some(number) = self.scheduler.next(now) else { return };
             let Some(stream) = self.streams.get_mut(&number) else { continue };
             let mut left = TURN * (1 + u64::from(stream.open.priority));
             let to = &mut stream.out;
@@ -189,7 +189,7 @@ impl Lane {
                 to.queued -= length;
                 self.backlog.remove(length);
                 to.sent += length;
-                to.turn.sent(length);
+                self.scheduler.sent(now, &mut to.turn, length);
                 left -= length;
             }
             if to.full && self.backlog.has_drained(self.scheduler.len() + 1, to.queued) {
