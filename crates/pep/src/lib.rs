@@ -9,6 +9,8 @@ mod calls;
 pub mod capture;
 mod choice;
 mod claim;
+pub mod class;
+mod classes;
 pub mod config;
 mod confirm;
 pub mod control;
@@ -75,5 +77,6 @@ mod timer;
 mod tunnel;
 mod udp;
 mod verify;
+mod volumes;
 
 pub use error::Error;

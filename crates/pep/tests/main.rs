@@ -3,6 +3,7 @@
 mod astray;
 mod bed;
 mod carriers;
+mod classes;
 mod firewalls;
 mod hubs;
 mod integrity;
