@@ -1,22 +1,26 @@
 //! Classes of connections and shares of terminals at work: which connection belongs to which, what they have carried, who is over a
 //! quota. Once a second, and when the file is read again, the hop is notified of what has changed.
 
+use crate::allotment::Allotment;
 use crate::class::{Class, MOST, Period, Quota, Share};
 use crate::config::{Config, Key, Mode};
 use crate::node::Node;
 use crate::table::Entry;
 use crate::volumes::Volumes;
 use longhaul_hop::wire::CLASSES;
-use longhaul_hop::{Bounds, Portion};
+use longhaul_hop::{Bounds, PeerId, Portion};
 use longhaul_units::{Rate, Size};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+/// How often flows of terminals are looked at while nothing happens, and at most.
+const LOOK: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(20);
 /// Addresses over their quotas that `status` lists.
 const LISTED: usize = 20;
 
@@ -57,15 +61,15 @@ struct Inside {
     over_terminals: BTreeSet<String>,
     /// What the hop was notified of.
     defined: BTreeMap<u16, Portion>,
-    /// At a hub: bytes of connections to terminals by their numbers, as far as they were counted.
+    /// At a hub: flows that each terminal may have, and what it was notified of.
+    allotment: Allotment,
+    bounds: HashMap<u64, Bounds>,
+    /// Bytes of connections to terminals by their numbers, as far as they were counted.
     counted: HashMap<u64, u64>,
 }
 
 /// The class of a connection: its place in the file.
-fn class_of<'a>(
-    config: &'a Config,
-    (client, server, dscp): (IpAddr, SocketAddr, u8),
-) -> Option<(usize, &'a Class)> {
+fn class_of(config: &Config, (client, server, dscp): (IpAddr, SocketAddr, u8)) -> Option<(usize, &Class)> {
     let client = client.to_canonical();
     config.class.iter().enumerate().find(|(_, class)| class.matches(client, server, dscp))
 }
@@ -106,6 +110,8 @@ impl Classes {
             over: BTreeMap::new(),
             over_terminals: BTreeSet::new(),
             defined: BTreeMap::new(),
+            allotment: Allotment::default(),
+            bounds: HashMap::new(),
             counted: HashMap::new(),
         };
         Classes { inside: Mutex::new(inside) }
@@ -257,7 +263,9 @@ impl Inside {
         let ceiling: Option<Rate> =
             share.portion.ceiling.into_iter().chain(over.map(|quota| quota.over)).min();
         let floor = share.portion.floor.filter(|_| over.is_none());
-        (Portion { ceiling, floor, ..share.portion }, Bounds { rate: ceiling, flows: None })
+        let bounds = self.bounds.entry(peer).or_default();
+        bounds.rate = ceiling;
+        (Portion { ceiling, floor, ..share.portion }, *bounds)
     }
 }
 
@@ -316,6 +324,34 @@ fn apply_at_hub(node: &Node, config: &Config) {
         tunnel.grant(total, &granted);
     }
     inside.counted.retain(|peer, _| present.contains(peer));
+    inside.bounds.retain(|peer, _| present.contains(peer));
+}
+
+/// Notifies terminals how many flows they may have whenever that changes, for ever.
+pub(crate) async fn allot(node: Arc<Node>) {
+    if node.config(|config| config.mode != Mode::Hub) {
+        return;
+    }
+    loop {
+        let _ = tokio::time::timeout(LOOK, node.allotting.notified()).await;
+        let flows = node.shared.table.limits().flows;
+        for tunnel in node.tunnels() {
+            let peers = tunnel.peers().into_iter().filter(|(info, _)| !info.id.is_pooled());
+            let peers: Vec<(PeerId, u32)> = peers.map(|(info, stats)| (info.id, stats.flows)).collect();
+            let own: Vec<(u64, u32)> = peers.iter().map(|(id, flows)| (id.number(), *flows)).collect();
+            let mut inside = node.classes.lock();
+            let divided = inside.allotment.divide(Instant::now(), flows, &own);
+            let notify = |((id, _), (number, flows)): (&(PeerId, u32), (u64, u32))| {
+                let bounds = inside.bounds.entry(number).or_default();
+                bounds.flows = Some(flows);
+                (*id, *bounds)
+            };
+            let bounds: Vec<(PeerId, Bounds)> = peers.iter().zip(divided).map(notify).collect();
+            drop(inside);
+            tunnel.set_bounds(&bounds);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
 }
 
 #[cfg(test)]

@@ -167,6 +167,7 @@ async fn serve(
     tokio::spawn(control.serve(node.clone())?);
     tokio::spawn(watch(node.clone()));
     tokio::spawn(grants::serve(node.clone()));
+    tokio::spawn(classes::allot(node.clone()));
     tokio::spawn({
         let node = node.clone();
         async move {

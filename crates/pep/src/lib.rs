@@ -4,6 +4,7 @@
 //! ([`socks`], [`http`]), the state of a connection ([`flow`]). The rest is IO around them: `node` takes connections in,
 //! `relay` carries their bytes between two legs, `daemon` starts and stops.
 
+mod allotment;
 pub mod bench;
 mod calls;
 pub mod capture;

@@ -112,6 +112,8 @@ pub(crate) struct Node {
     room: Mutex<Room>,
     /// Notified when most of that has arrived.
     pub granting: Notify,
+    /// Notified when a terminal's flow has begun or ended, at a hub.
+    pub allotting: Notify,
     /// Descriptors that belong to no connection.
     pub own_descriptors: OnceLock<u64>,
     /// Clients with all the connections that they may have, and since when they pass untouched.
@@ -162,6 +164,7 @@ impl Node {
             shared: Arc::new(Shared::new(config.limits, config.timeouts)),
             room: Mutex::new(Room::new(first, grants::waiting())),
             granting: Notify::new(),
+            allotting: Notify::new(),
             classes: Classes::new(config.hop.as_ref().and_then(state::directory)),
             own_descriptors: OnceLock::new(),
             config: RwLock::new(config),
@@ -330,6 +333,7 @@ impl Node {
 
     /// A connection has ended.
     pub fn ended(&self, entry: &Entry, end: End) {
+        self.allotting.notify_one();
         self.config(|config| self.classes.count(config, entry));
         self.shared.table.leave(entry, end);
         self.log(entry, end);

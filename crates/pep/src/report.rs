@@ -353,10 +353,11 @@ fn share_metrics(text: &mut String, kind: &str, shares: &[ShareStatus]) {
     if shares.is_empty() {
         return;
     }
-    let each = |value: fn(&ShareStatus) -> u64| -> BTreeMap<String, u64> {
+    type Value = fn(&ShareStatus) -> u64;
+    let each = |value: Value| -> BTreeMap<String, u64> {
         shares.iter().map(|share| (share.name.clone(), value(share))).collect()
     };
-    let gauges: [(&str, &str, fn(&ShareStatus) -> u64); 5] = [
+    let gauges: [(&str, &str, Value); 5] = [
         ("rate_bps", "Rate of the last second, both directions.", |share| share.rate_bps),
         ("today_bytes", "Bytes of this day (UTC).", |share| share.bytes_today),
         ("month_bytes", "Bytes of this month (UTC).", |share| share.bytes_month),

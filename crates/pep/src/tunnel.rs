@@ -77,7 +77,7 @@ struct Inside {
     pool: Pool,
     lanes: HashMap<LaneId, Arc<LaneWake>>,
     keep_alive: Duration,
-    /// Counts nodes that came and went.
+    /// Counts nodes that came and went, and bounds that a hub has set.
     changes: u64,
     slots: HashMap<FlowId, Slot>,
     peers: Vec<PeerInfo>,
@@ -392,6 +392,14 @@ impl Tunnel {
         self.wake.notify_one();
     }
 
+    /// What terminals may open and send; those of earlier releases are not bound by it.
+    pub fn set_bounds(&self, bounds: &[(PeerId, Bounds)]) {
+        let mut inside = self.lock();
+        bounds.iter().for_each(|(peer, bounds)| inside.hop.set_bounds(*peer, *bounds));
+        drop(inside);
+        self.wake.notify_one();
+    }
+
     /// The round trip to the node that takes new flows, as far as QUIC has measured it.
     pub fn rtt(&self) -> Option<std::time::Duration> {
         let peer = self.peer()?.id;
@@ -694,7 +702,7 @@ impl Inside {
                     self.slots.insert(flow, Slot::default());
                     self.incoming.push_back((flow, open, key, peer));
                 }
-                Event::Bounded { .. } => {}
+                Event::Bounded { .. } => self.changes += 1,
                 Event::Accepted { flow } => self.with(flow, |slot| slot.accepted = true),
                 Event::Readable { flow } | Event::Writable { flow } => self.with(flow, |_| {}),
                 Event::Finished { flow } => self.with(flow, |slot| slot.finished = true),

@@ -5,6 +5,7 @@ mod bed;
 mod carriers;
 mod classes;
 mod firewalls;
+mod fleets;
 mod hubs;
 mod integrity;
 mod names;
