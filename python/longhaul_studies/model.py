@@ -255,6 +255,8 @@ class Study:
     readings: Sequence[Reading] = ()
     #: The scale whose points readings are run at.
     readings_at: str = "quick"
+    #: What moved with them and why, for the beginning of the document's section: paragraphs and tables in Markdown.
+    readings_about: str = ""
     #: Its experiments with real packets, if it has some; called when they are wanted.
     emulated: Callable[[], Emulated] | None = None
 

@@ -55,7 +55,7 @@ def document(study: Study, out: Path, directory: Path) -> Path:
     read_so_far = found[READINGS].read if READINGS in found else ()
     outcomes = [item for scale, item in found.items() if scale != READINGS]
     if not outcomes and path.exists():
-        readings.put_into(path, study.name, read_so_far)
+        readings.put_into(path, study, read_so_far)
         return path
     outcomes = outcomes or list(found.values())
     write_markdown(outcomes, path, directory / study.name, read=read_so_far)

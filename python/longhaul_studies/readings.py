@@ -10,7 +10,7 @@ from longhaul.files import write_atomically
 from longhaul.units import counted
 
 from .judging import Compared, Read, shortened
-from .model import READINGS
+from .model import READINGS, Study
 from .prose import wrapped
 from .verdict import Judgement
 
@@ -20,15 +20,16 @@ _CELL = 120
 _MARKS = {"reproduced": "reproduced", "partly": "*partly*", "not": "**not**", "not run": "not run"}
 
 
-def section(study: str, found: Sequence[Read]) -> str:
-    """The section as Markdown: which readings reproduce what the base misses, and a table for each; empty without readings."""
+def section(study: Study, found: Sequence[Read]) -> str:
+    """The section as Markdown: what moved, which readings reproduce what the base misses, and a table for each; empty without readings."""
     if not found:
         return ""
     lines = [
         f"{HEADING}\n",
         "What the paper leaves open, taken in another way: never a silent choice, and never another tolerance. Base and reading have the same points, with five seeds where"
-        f" chance plays a part (`longhaul reproduce {study} --scale {READINGS}`, version {core.version()}, build `{core.program()}`). *Gained* are targets that only the"
+        f" chance plays a part (`longhaul reproduce {study.name} --scale {READINGS}`, version {core.version()}, build `{core.program()}`). *Gained* are targets that only the"
         " reading reproduces, *lost* those that only the base does.\n",
+        *([study.readings_about.strip() + "\n"] if study.readings_about else []),
         "| reading | targets | base: reproduced | reading: reproduced | gained | lost |",
         "|---|---:|---:|---:|---|---|",
     ]
@@ -86,7 +87,7 @@ def _of(item: Read) -> str:
     return "\n".join(lines) + "\n"
 
 
-def put_into(document: Path, study: str, found: Sequence[Read]) -> None:
+def put_into(document: Path, study: Study, found: Sequence[Read]) -> None:
     """Puts the section into a document that is there already, in place of its former one or before the table of targets.
 
     The rest of the document is of runs of other scales and stays.

@@ -203,7 +203,7 @@ def write_markdown(
         *(_figure(*images[name], folder) for name in leading),
         _standing(outcomes, counting),
         _reasons(outcomes, readings.by_target(read)),
-        readings.section(study.name, read),
+        readings.section(study, read),
         *_tables(outcomes, first=True),
         "## Targets\n\n" + _rules() + _targets(outcomes),
         _values(outcomes),
