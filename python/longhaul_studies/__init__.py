@@ -8,12 +8,12 @@ resuming, evaluating, drawing and reporting are here and the same for all. Each 
 from __future__ import annotations
 
 from .campaign import Campaign, plan
-from .judging import Judged, judge
-from .model import Case, Claim, Decision, Experiment, Figure, Study, Target
+from .judging import Judged, judge, read
+from .model import READINGS, Case, Claim, Decision, Experiment, Figure, Reading, Study, Target
 from .names import find
 from .results import NotRun, Results, Row, Table
 
 __all__ = [
-    "Campaign", "Case", "Claim", "Decision", "Experiment", "Figure", "Judged", "NotRun", "Results", "Row", "Study",
-    "Table", "Target", "find", "judge", "plan",
+    "READINGS", "Campaign", "Case", "Claim", "Decision", "Experiment", "Figure", "Judged", "NotRun", "Reading", "Results", "Row",
+    "Study", "Table", "Target", "find", "judge", "plan", "read",
 ]  # fmt: skip

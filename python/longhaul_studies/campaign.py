@@ -22,7 +22,7 @@ from longhaul.sweep import Engine, Plan, PlannedRun, Point, Store, make_engine, 
 from longhaul.sweep.execute import Observer, execute
 
 from . import seeds
-from .model import Study
+from .model import READINGS, Study
 from .results import Results, Row, draws
 
 
@@ -35,6 +35,8 @@ class Campaign:
     store: Store
     #: The experiment of each planned run, by cell.
     experiments: tuple[str, ...]
+    #: The reading of each planned run, by cell; empty for the base.
+    readings: tuple[str, ...]
     #: Ids of further runs, which are made only where a verdict depends on a single seed (`seeds`).
     further: frozenset[str] = frozenset()
 
@@ -72,8 +74,7 @@ class Campaign:
         return [run for run in unique(chosen) if not self.store.done(run)]
 
     def _point(self, run: PlannedRun) -> tuple[object, ...]:
-        parameters = {key: value for key, value in run.parameters.items() if key != "experiment"}
-        return (self.experiments[run.cell], *parameters.items())
+        return (self.experiments[run.cell], self.readings[run.cell], *_parameters(run).items())
 
     @property
     def started(self) -> bool:
@@ -117,7 +118,7 @@ class Campaign:
         rows = [
             Row(
                 experiment=self.experiments[run.cell],
-                parameters={key: value for key, value in run.parameters.items() if key != "experiment"},
+                parameters=_parameters(run),
                 seed=run.seed,
                 run_id=run.run_id,
                 path=self.store.run_path(run),
@@ -126,6 +127,7 @@ class Campaign:
                 weight=run.weight,
                 random=draws(run.document),
                 extensible=run.cell in extensible,
+                reading=self.readings[run.cell],
                 read=read,
             )
             for run in self.plan.runs
@@ -134,28 +136,40 @@ class Campaign:
         return Results(self.scale, rows)
 
 
+#: Names of what a run of a study belongs to, beside its own parameters.
+_EXPERIMENT, _READING = "experiment", "read_as"
+
+
+def _parameters(run: PlannedRun) -> dict[str, Any]:
+    """The parameters of a run's point."""
+    return {key: value for key, value in run.parameters.items() if key not in (_EXPERIMENT, _READING)}
+
+
 def plan(study: Study, scale: str, out: Path) -> Campaign:
     """The runs of a study at a scale; every scenario is checked. Nothing is written."""
     runs: list[PlannedRun] = []
     experiments: list[str] = []
+    readings: list[str] = []
     first: set[str] = set()
-    names: dict[str, None] = {"experiment": None}
-    for experiment in study.experiments:
-        for case in experiment.cases(scale):
-            document = case.scenario.document()
-            parameters: dict[str, Any] = {"experiment": experiment.id, **case.parameters}
-            names |= dict.fromkeys(parameters)
-            numbers = range(1, 1 + max(case.replications, case.most))
-            _, run_ids = core.resolve_seeds(document, (), numbers)
-            first |= set(run_ids[: case.replications])
-            point = Point(len(experiments), parameters, document, (), case.tables, case.weight)
-            runs += [PlannedRun(run_id, point, k, 1 + k) for k, run_id in enumerate(run_ids)]
-            experiments.append(experiment.id)
+    names: dict[str, None] = {_EXPERIMENT: None}
+    for experiment, reading, case in study.cases(scale):
+        document = case.scenario.document()
+        belongs = {_EXPERIMENT: experiment} | ({_READING: reading} if scale == READINGS else {})
+        parameters: dict[str, Any] = {**belongs, **case.parameters}
+        names |= dict.fromkeys(parameters)
+        numbers = range(1, 1 + max(case.replications, case.most))
+        _, run_ids = core.resolve_seeds(document, (), numbers)
+        first |= set(run_ids[: case.replications])
+        point = Point(len(experiments), parameters, document, (), case.tables, case.weight)
+        runs += [PlannedRun(run_id, point, k, 1 + k) for k, run_id in enumerate(run_ids)]
+        experiments.append(experiment)
+        readings.append(reading)
     identity = hashlib.sha256(f"study {study.name} {scale}".encode()).hexdigest()[:32]
     most = max((run.replication + 1 for run in runs), default=0)
     planned = Plan(f"{study.name} ({scale})", tuple(names), most, 1, identity, tuple(_kept(runs)))
     further = frozenset(run.run_id for run in planned.runs) - first
-    return Campaign(study, scale, Store(out / scale, planned, out / "runs", cells=False), tuple(experiments), further)
+    store = Store(out / scale, planned, out / "runs", cells=False)
+    return Campaign(study, scale, store, tuple(experiments), tuple(readings), further)
 
 
 def _kept(runs: Sequence[PlannedRun]) -> list[PlannedRun]:

@@ -76,8 +76,11 @@ def _run(campaign: Campaign, missing: Sequence[PlannedRun], request: Request) ->
 
 def _print_outcome(outcome: Outcome, wanted: Sequence[str] | None) -> None:
     done, total = outcome.runs
-    judged = [item for item in outcome.judged if _concerns(item, wanted)]
     console = options.output()
+    if outcome.read:
+        _print_readings(outcome, wanted)
+        return
+    judged = [item for item in outcome.judged if _concerns(item, wanted)]
     title = f"{outcome.study.title}: scale {outcome.scale}, {done:,} of {counted(total, 'run')} done"
     console.print(title, style="bold", highlight=False)
     table = new_table("Target", "Source", "Paper", "Measured", "Verdict")
@@ -95,6 +98,23 @@ def _print_outcome(outcome: Outcome, wanted: Sequence[str] | None) -> None:
     typer.echo(writing.summary(judged))
     undrawn = [drawn for drawn in outcome.drawn if drawn.png is None]
     _print_undrawn([drawn for drawn in undrawn if wanted is None or set(drawn.figure.experiments) & set(wanted)])
+
+
+def _print_readings(outcome: Outcome, wanted: Sequence[str] | None) -> None:
+    """Each reading beside the base."""
+    console = options.output()
+    done, total = outcome.runs
+    title = f"{outcome.study.title}: other readings, {done:,} of {counted(total, 'run')} done"
+    console.print(title, style="bold", highlight=False)
+    for item in outcome.read:
+        table = new_table("Target", "Paper", "Base", "Verdict", item.reading.name, "Verdict")
+        for one in item.compared:
+            if wanted is None or set(one.target.experiments) & set(wanted):
+                cells = []
+                for side in (one.base, one.read):
+                    cells += [escape(side.measured), f"[{STYLES[side.verdict]}]{side.verdict}[/]"]
+                table.add_row(escape(one.target.id), escape(one.target.paper), *cells)
+        console.print(table)
 
 
 def _print_conclusion(outcome: Outcome) -> None:

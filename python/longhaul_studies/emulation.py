@@ -28,8 +28,9 @@ from longhaul.running import run_document
 from longhaul.scenario import Scenario
 
 from . import second_kernel
+from .chance import draws
 from .model import Study
-from .results import Results, Row, draws
+from .results import Results, Row
 
 #: Exit status of an INVALID run; its result is kept.
 _INVALID = 3

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from longhaul.errors import LonghaulError
 
-from .model import ORIGINS, Claim, Origin, Study, Target
+from .chance import SEEDS
+from .model import ORIGINS, Claim, Origin, Reading, Study, Target
 from .results import NotRun, Results
-from .seeds import SEEDS, point, unsettled
+from .seeds import point, unsettled
 from .verdict import VERDICTS, Judgement, Verdict
 
 #: The verdict on a claim.
@@ -37,9 +38,61 @@ class Judged:
 
 
 def judge(study: Study, results: Results) -> list[Judged]:
-    """All targets in their order; a target without runs is "not run", and so is one with too few seeds of what is random (`seeds`)."""
+    """All targets in their order, with the base reading; a target without runs is "not run", and so is one with too few seeds of what is random (`seeds`)."""
+    results = results.of("")
     few = {} if results.scale in study.smoke else _too_few(study, results)
     return [Judged(target, _judgement(target, results, few.get(target.id))) for target in study.targets]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A target with the base reading and with another one."""
+
+    target: Target
+    base: Judgement
+    read: Judgement
+
+    @property
+    def gained(self) -> bool:
+        """Whether the other reading reproduces what the base does not."""
+        return self.read.verdict == "reproduced" and self.base.verdict in ("partly", "not")
+
+    @property
+    def lost(self) -> bool:
+        """Whether the base reproduces what the other reading does not."""
+        return self.base.verdict == "reproduced" and self.read.verdict in ("partly", "not")
+
+
+@dataclass(frozen=True)
+class Read:
+    """A reading with the verdicts on its targets, beside those of the base at the same points."""
+
+    reading: Reading
+    compared: Sequence[Compared]
+
+
+def read(study: Study, results: Results) -> list[Read]:
+    """The readings of the study whose runs are done, each beside the base, by the same rules as `judge`."""
+    targets = {target.id: target for target in study.targets}
+    base, found = results.of(""), []
+    few_in_base = _too_few(study, base)
+    for reading in study.readings:
+        own = results.of(reading.name)
+        few = _too_few(study, own)
+        compared = []
+        for name in reading.targets:
+            target = targets[name]
+            judged = replace(target, judge=reading.judges.get(name, target.judge))
+            compared.append(
+                Compared(
+                    target,
+                    _judgement(target, base, few_in_base.get(name)),
+                    _judgement(judged, own, few.get(name)),
+                )
+            )
+        if any(item.read.verdict != "not run" for item in compared):
+            found.append(Read(reading, compared))
+    return found
 
 
 def _too_few(study: Study, results: Results) -> dict[str, str]:

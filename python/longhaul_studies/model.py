@@ -5,13 +5,14 @@ Running, evaluating, drawing and printing are the same for all studies and are i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from longhaul.scenario import Scenario
 
+from .chance import SEEDS, draws
 from .verdict import Judgement
 
 if TYPE_CHECKING:
@@ -53,6 +54,12 @@ class Case:
     weight: float = 1.0
     #: Seeds at most: those beyond `replications` are run where a verdict depends on a single one (`seeds`).
     most: int = 0
+
+
+def _with_seeds(case: Case) -> Case:
+    """The case of a reading: five seeds if it draws anything at random, and no further ones."""
+    seeds = SEEDS if draws(case.scenario.document()) else 1
+    return replace(case, replications=seeds, most=0)
 
 
 @dataclass(frozen=True)
@@ -185,6 +192,35 @@ class Decision:
     decision: str
 
 
+#: The scale at which readings are run: each beside the base, at the same points and with the same seeds.
+READINGS = "readings"
+
+
+def _as_taken(case: Case) -> Case | None:
+    return case
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Another reading of what a paper leaves open, beside the one that the study takes (the base).
+
+    It changes settings of runs (`change`), or what is measured in them (`judges`), and never a tolerance: a target is compared with the
+    same number of the paper. Both columns stand in the study's document.
+    """
+
+    name: str
+    #: What is taken instead, with the settings that do it.
+    what: str
+    #: Why somebody who reads the paper may take it so.
+    why: str
+    #: The targets that are compared with it.
+    targets: tuple[str, ...]
+    #: The case that it has in place of one of the base, or `None` where it does not concern that point. Without it runs are the base's.
+    change: Callable[[Case], Case | None] = _as_taken
+    #: Comparisons of targets whose measurement it changes, by target.
+    judges: Mapping[str, Callable[[Results], Judgement]] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class Study:
     """A published study: its source, its experiments at each scale, its targets."""
@@ -215,6 +251,12 @@ class Study:
     gap: str = ""
     #: Scales that check the program only: their verdicts may rest on one seed.
     smoke: tuple[str, ...] = ("tiny",)
+    #: Other readings of what the paper leaves open, run at the scale `readings`.
+    readings: Sequence[Reading] = ()
+    #: The scale whose points readings are run at.
+    readings_at: str = "quick"
+    #: What moved with them and why, for the beginning of the document's section: paragraphs and tables in Markdown.
+    readings_about: str = ""
     #: Its experiments with real packets, if it has some; called when they are wanted.
     emulated: Callable[[], Emulated] | None = None
 
@@ -232,6 +274,7 @@ class Study:
                 raise ValueError(
                     f"study {self.name}: claim {claim.text!r}: {unknown or 'it or its reason is too long'}"
                 )
+        self._check_readings(names)
         if unknown := set(self.leading) - {figure.id for figure in self.figures}:
             raise ValueError(f"study {self.name}: {sorted(unknown)} are no figures")
         known = {experiment.id for experiment in self.experiments}
@@ -242,6 +285,35 @@ class Study:
                 raise ValueError(
                     f"study {self.name}: {name} needs the experiments {sorted(unknown)}, which do not exist"
                 )
+
+    def _check_readings(self, names: set[str]) -> None:
+        if bool(self.readings) != (READINGS in self.scales):
+            raise ValueError(f"study {self.name}: a study has a scale {READINGS!r} if, and only if, it has readings")
+        if len({reading.name for reading in self.readings}) < len(self.readings):
+            raise ValueError(f"study {self.name}: two readings have one name")
+        for reading in self.readings:
+            if unknown := (set(reading.targets) | set(reading.judges)) - names:
+                raise ValueError(f"study {self.name}: reading {reading.name!r} names unknown targets {sorted(unknown)}")
+
+    def cases(self, scale: str) -> Iterator[tuple[str, str, Case]]:
+        """The points at a scale, each with its experiment and the name of its reading, which is empty for the base.
+
+        The scale `readings` has the points of `readings_at`: of the base all in the experiments that a reading concerns, of a reading those that
+        it changes.
+        """
+        if scale != READINGS:
+            for experiment in self.experiments:
+                yield from ((experiment.id, "", case) for case in experiment.cases(scale))
+            return
+        needed = {target.id: target.experiments for target in self.targets}
+        for experiment in self.experiments:
+            concerning = [one for one in self.readings if any(experiment.id in needed[name] for name in one.targets)]
+            base = experiment.cases(self.readings_at) if concerning else ()
+            yield from ((experiment.id, "", _with_seeds(case)) for case in base)
+            for reading in concerning:
+                for case in base:
+                    if (changed := reading.change(case)) is not None and changed is not case:
+                        yield experiment.id, reading.name, _with_seeds(replace(changed, parameters=case.parameters))
 
     def reproduce(self, request: Request) -> None:
         """Repeats it as `longhaul reproduce` requests: simulated, or with real packets."""

@@ -10,6 +10,7 @@ from longhaul.files import json_text, write_atomically
 from longhaul.results import read_json
 from longhaul.study import names
 
+from . import systems
 from .drawing import file_name
 from .judging import headline
 from .names import find
@@ -131,7 +132,8 @@ def write_page(directory: Path) -> Path:
         "Each row is a published study, run again; one compares transports with the objectives of an Internet draft. Counts are of the paper's own numbers and claims;"
         " `longhaul reproduce STUDY --scale SCALE --no-run --json` prints them. [What they mean for an operator](operators.md).\n\n"
         + "\n".join(rows) + "\n\n" + WORDS.strip() + "\n\n## The claims\n\n" + "\n".join(claims_lines)
-        + "\n\n## The largest gaps\n\n" + "\n".join(gaps) + "\n\n## What they show together\n" + TOGETHER
+        + "\n\n## The largest gaps\n\n" + "\n".join(gaps)
+        + "\n\n## Every system that the documents name\n\nAlso those of their related and future work. " + systems.counted() + "\n\n" + systems.table() + "\n\n## What they show together\n" + TOGETHER
         + "\n## A figure of each\n\n" + "\n".join(figures)
         + "\nThe asymmetric study also ran with [real packets](asymmetric-emulated.md).\n"
     )  # fmt: skip

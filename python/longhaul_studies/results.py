@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from longhaul.errors import LonghaulError
 from longhaul.results import Result, load_run
 
+from .chance import draws
 from .verdict import NotRun, median
 
 __all__ = ["Metric", "NotRun", "Points", "Results", "Row", "Table", "draws"]
@@ -21,13 +21,6 @@ Metric = str | Callable[["Row"], float]
 
 #: The scale of results of real packets.
 EMULATED = "emulated"
-#: What a scenario draws from the seed: distributions, random losses, RED, hosts' jitter.
-_DRAWN = re.compile(r"probability|uniform|pareto|exponential|lomax|normal|\"red\"|jitter|send_overhead|gilbert|markov")
-
-
-def draws(document: object) -> bool:
-    """Whether a scenario draws anything at random, so that runs with other seeds differ."""
-    return _DRAWN.search(str(document)) is not None
 
 
 @dataclass(frozen=True)
@@ -48,6 +41,8 @@ class Row:
     random: bool = True
     #: Whether its point gets further seeds where a verdict depends on one (`seeds`).
     extensible: bool = False
+    #: The reading that it belongs to; empty for the base.
+    reading: str = ""
     #: Run ids that something has read; shared by all rows of the results.
     read: set[str] | None = field(default=None, compare=False, repr=False)
 
@@ -160,6 +155,15 @@ class Results:
         #: Ids of the runs that were read so far; of rows that share this set.
         self.read: set[str] = next((row.read for row in self.rows if row.read is not None), set())
         self._tables: dict[str, Table] = {}
+
+    def of(self, reading: str) -> Results:
+        """What a reading's targets are compared with: its runs, and the base's at points that it does not concern; without a name the base's."""
+
+        def place(row: Row) -> tuple[Any, ...]:
+            return (row.experiment, *row.parameters.items())
+
+        own = {place(row) for row in self.rows if reading and row.reading == reading}
+        return Results(self.scale, [row for row in self.rows if row.reading == (reading if place(row) in own else "")])
 
     def seeds(self, experiments: Sequence[str]) -> tuple[int, int]:
         """The smallest and the largest number of finished runs at the points of some experiments; (0, 0) if none is finished."""

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
+from .chance import SEEDS
 from .model import Study, Target
 from .results import NotRun, Results, Row
 from .verdict import Verdict
-
-#: Runs of a point with random numbers that a verdict needs, unless the rule above applies to the point.
-SEEDS = 5
 
 
 def unsettled(study: Study, results: Results, targets: Collection[str] | None = None) -> dict[str, list[Row]]:
@@ -43,8 +41,8 @@ def points(rows: list[Row]) -> set[tuple[object, ...]]:
 
 
 def point(row: Row) -> tuple[object, ...]:
-    """What names a run's point: its experiment and parameters."""
-    return (row.experiment, *row.parameters.items())
+    """What names a run's point: its experiment, its reading and its parameters."""
+    return (row.experiment, row.reading, *row.parameters.items())
 
 
 def _fewest(rows: list[Row]) -> int:

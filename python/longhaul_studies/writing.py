@@ -15,14 +15,14 @@ from longhaul import core
 from longhaul.files import json_text, write_atomically
 from longhaul.units import counted, quantity
 
-from . import page
+from . import page, readings
+from .chance import SEEDS
 from .cost import Cost, costs
 from .drawing import Drawn, file_name, save_all, scale_and_seeds
-from .judging import Held, Judged, by_origin, headline, held, shortened
+from .judging import Held, Judged, Read, by_origin, headline, held, shortened
 from .model import ORIGINS, Figure, ResultTable, Study
 from .prose import wrapped
 from .results import NotRun, Results
-from .seeds import SEEDS
 
 _MARKS = {"reproduced": "reproduced", "partly": "*partly*", "not": "**not**", "not run": "not run"}
 _VERDICTS = ("reproduced", "partly", "not", "not run")
@@ -38,6 +38,8 @@ class Outcome:
     results: Results
     judged: Sequence[Judged]
     drawn: Sequence[Drawn]
+    #: Other readings beside the base, where this is their scale.
+    read: Sequence[Read] = ()
     #: Other builds of the simulator whose results were accepted, with the number of checked runs.
     accepted: Sequence[dict[str, Any]] = ()
 
@@ -107,6 +109,19 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
             {"claim": item.claim.text, "verdict": item.standing, "measured": item.measured, "why": item.claim.why, "targets": list(item.claim.targets)}
             for item in outcome.held
         ],
+        "readings": [
+            {
+                "reading": item.reading.name, "what": item.reading.what, "why": item.reading.why,
+                "targets": [
+                    {
+                        "id": one.target.id, "paper": one.target.paper,
+                        "base": one.base.measured, "base_verdict": one.base.verdict, "measured": one.read.measured, "verdict": one.read.verdict,
+                    }
+                    for one in item.compared
+                ],
+            }
+            for item in outcome.read
+        ],
         "targets": [
             {
                 "id": item.target.id, "source": item.target.source, "kind": item.target.kind, "origin": item.target.origin,
@@ -141,6 +156,7 @@ def write_html(outcome: Outcome, path: Path) -> None:
             },
             "origins": ORIGINS,
             "held": outcome.held,
+            "read": outcome.read,
             "used": outcome.used,
             "ran": [item for item in outcome.judged if item.verdict != "not run"],
             "not_run": [item for item in outcome.judged if item.verdict == "not run"],
@@ -166,8 +182,9 @@ def write_markdown(
     command: str | None = None,
     sections: Mapping[str, str] | None = None,
     with_costs: bool = True,
+    read: Sequence[Read] = (),
 ) -> None:
-    """Writes the document: verdicts of all scales side by side, and each figure from the last scale that has it.
+    """Writes the document: verdicts of all scales side by side, each figure from the last scale that has it, and readings beside the base.
 
     `command` runs the study, if not its own command; `sections` are further paragraphs, by heading.
     """
@@ -185,7 +202,8 @@ def write_markdown(
         _claims(outcomes),
         *(_figure(*images[name], folder) for name in leading),
         _standing(outcomes, counting),
-        _reasons(outcomes),
+        _reasons(outcomes, readings.by_target(read)),
+        readings.section(study, read),
         *_tables(outcomes, first=True),
         "## Targets\n\n" + _rules() + _targets(outcomes),
         _values(outcomes),
@@ -380,7 +398,7 @@ def _lines_of(row: Sequence[str]) -> list[list[str]]:
     return [[part[i] if i < len(part) else "" for part in parts] for i in range(max(map(len, parts)))]
 
 
-def _reasons(outcomes: Sequence[Outcome]) -> str:
+def _reasons(outcomes: Sequence[Outcome], reproduced_by: Mapping[str, Sequence[str]]) -> str:
     missed: dict[str, Judged] = {}
     # The last scale that has run a target decides.
     for outcome in outcomes:
@@ -395,7 +413,15 @@ def _reasons(outcomes: Sequence[Outcome]) -> str:
     for name, item in missed.items():
         by_reason.setdefault(item.reason, []).append(name)
     everything = [target.id for target in outcomes[0].study.targets]
-    lines = [f"* **{together(names, everything)}**: {reason}" for reason, names in by_reason.items()]
+    lines = []
+    for reason, names in by_reason.items():
+        by_reading: dict[str, list[str]] = {}
+        for name in names:
+            for reading in reproduced_by.get(name, ()):
+                by_reading.setdefault(reading, []).append(name)
+        said = "; ".join(f"*{reading}* ({together(gained, everything)})" for reading, gained in by_reading.items())
+        more = f" Reproduced by the reading {said}." if said else ""
+        lines.append(f"* **{together(names, everything)}**: {reason}{more}")
     return "## Missed targets and their causes\n\n" + "\n".join(lines) + "\n"
 
 

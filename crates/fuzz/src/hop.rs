@@ -116,6 +116,7 @@ impl Victim {
                 }
             }
             Event::Down { .. } => self.peer = None,
+            Event::Bounded { .. } => {}
             Event::Opened { flow, open, .. } => {
                 assert!(!self.over.contains(&flow) && open.dscp < 64 && open.priority < 8);
                 self.flows.push(flow);

@@ -33,6 +33,7 @@ pub mod places;
 pub mod pool;
 mod reassembly;
 mod scheduler;
+mod shares;
 mod types;
 #[doc(hidden)]
 pub mod wire;
@@ -44,4 +45,5 @@ pub use credit::FLOOR;
 pub use longhaul_quic::tls;
 pub use node::{Node, TurnedAway};
 pub use pool::{LaneId, Pool, PoolConfig};
-pub use types::{Event, FlowId, Ledger, Open, PeerId, PeerStats, Refusal, ResetCode, Transmit};
+pub use shares::Portion;
+pub use types::{Bounds, Event, FlowId, Ledger, Open, PeerId, PeerStats, Refusal, ResetCode, Transmit};

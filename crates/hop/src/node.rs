@@ -5,10 +5,11 @@ use crate::controller::{RateController, Settings};
 use crate::gate::{Given, Shared};
 use crate::peer::{Context, Peer, State};
 use crate::places::Places;
-use crate::types::{Event, FlowId, Ledger, Open, PeerId, PeerStats, Refusal, ResetCode, Transmit};
+use crate::shares::{Pick, Portion, Shares};
+use crate::types::{Bounds, Event, FlowId, Ledger, Open, PeerId, PeerStats, Refusal, ResetCode, Transmit};
 use bytes::{Bytes, BytesMut};
 use longhaul_quic::Clock;
-use longhaul_units::{Duration, Instant, Rate};
+use longhaul_units::{Duration, Instant, Rate, Size};
 use quinn_proto::{
     AckFrequencyConfig, ConnectionHandle, DatagramEvent, EcnCodepoint, IdleTimeout, TransportConfig, VarInt,
 };
@@ -30,6 +31,8 @@ const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 const DATAGRAMS: usize = 8 << 20;
 /// Handshakes of strangers at a time: of a network, and in all.
 const STRANGERS: (usize, usize) = (64, 512);
+/// Time in which nothing left counts for that much of the rate of all peers.
+const LATE: Duration = Duration::from_millis(2);
 /// Rate where nothing else is known.
 const UNKNOWN_RATE: u64 = 1_000_000;
 
@@ -57,6 +60,12 @@ pub struct Node {
     turned_away: TurnedAway,
     strangers: Places,
     crowded: TurnedAway,
+    /// Classes of this node's own flows.
+    classes: Arc<BTreeMap<u16, Portion>>,
+    /// Rate of what all peers are sent, until when it is used up, and who has a part of it.
+    total: Option<Rate>,
+    total_paid: Instant,
+    shares: Shares,
 }
 
 /// Those that found no place.
@@ -111,6 +120,10 @@ impl Node {
             turned_away: TurnedAway::default(),
             strangers: Places::new(STRANGERS.0, STRANGERS.1),
             crowded: TurnedAway::default(),
+            classes: Arc::default(),
+            total: None,
+            total_paid: Instant::ZERO,
+            shares: Shares::default(),
         };
         match node.config.role {
             Role::Hub => {
@@ -198,6 +211,7 @@ impl Node {
         }
         let mut peer = Peer::new(id, connection, shared, Arc::clone(&self.config), self.clock, now);
         peer.stranger = stranger;
+        peer.set_classes(&self.classes);
         self.peers[handle.0] = Some(Box::new(peer));
         self.by_id.insert(id, handle.0);
         self.after_input(now, handle.0);
@@ -284,8 +298,60 @@ impl Node {
             return;
         }
         for peer in self.peers.iter_mut().flatten() {
-            peer.shared.lock().controller.set_rates(send, most.unwrap_or(Rate::from_bps(MOST_RATE)));
-            peer.dirty = true;
+            peer.most = most;
+            peer.apply_most(send);
+        }
+    }
+
+    /// Other classes of flows, by their numbers from 1 to 1023, for the connections that there are and for later ones. They hold for what
+    /// this node sends. A terminal notifies its hub of them, so that they hold in both directions.
+    pub fn set_classes(&mut self, classes: BTreeMap<u16, Portion>) {
+        self.classes = Arc::new(classes);
+        for peer in self.peers.iter_mut().flatten() {
+            peer.set_classes(&self.classes);
+        }
+    }
+
+    /// The class of a flow from now on, 0 for none. For one that this node has opened, it holds in both directions.
+    pub fn classify(&mut self, flow: FlowId, class: u16) {
+        if let Some((peer, stream)) = self.find(flow) {
+            peer.classify(stream, class);
+        }
+    }
+
+    /// What all peers together are sent at most, in bits per second of UDP datagrams with their IP headers; without it, each peer has the
+    /// rate of its own path.
+    pub fn set_total(&mut self, total: Option<Rate>) {
+        self.total = total;
+        self.wake_queued();
+    }
+
+    /// A peer's part of what this node sends, if there is a rate for all ([`Node::set_total`]); its ceiling holds in any case.
+    pub fn set_portion(&mut self, peer: PeerId, portion: Portion) {
+        let Some(index) = self.by_id.get(&peer) else { return };
+        let Some(peer) = self.peers.get_mut(*index).and_then(Option::as_deref_mut) else { return };
+        // The controller paces exactly; the ceiling is no matter of shares.
+        let of_shares = Portion { ceiling: None, ..portion };
+        if peer.member.portion != of_shares {
+            self.shares.set(&mut peer.member, of_shares);
+        }
+        if peer.ceiling != portion.ceiling {
+            peer.ceiling = portion.ceiling;
+            peer.apply_most(None);
+        }
+    }
+
+    /// Notifies a terminal of its bounds; they are kept for this connection.
+    pub fn set_bounds(&mut self, peer: PeerId, bounds: Bounds) {
+        let Some(index) = self.by_id.get(&peer) else { return };
+        if let Some(peer) = self.peers.get_mut(*index).and_then(Option::as_deref_mut) {
+            peer.set_bounds(bounds);
+        }
+    }
+
+    fn wake_queued(&mut self) {
+        for peer in self.peers.iter_mut().flatten().filter(|peer| peer.queues) {
+            (peer.queues, peer.dirty) = (false, true);
         }
     }
 
@@ -336,27 +402,67 @@ impl Node {
             buffer.extend_from_slice(&bytes);
             return Some(transmit);
         }
-        for index in 0..self.peers.len() {
-            let Some(peer) = self.peers[index].as_deref_mut().filter(|peer| peer.dirty) else { continue };
-            if let Some(transmit) = peer.poll_transmit(now, buffer) {
+        let hold = self.total.and(Some(self.total_paid)).filter(|paid| *paid > now);
+        if self.total.is_some() && hold.is_none() {
+            self.wake_queued();
+        }
+        while let Some(index) = self.next_dirty(now, hold.is_none()) {
+            let Some(peer) = self.peers[index].as_deref_mut() else { continue };
+            if let Some(transmit) = peer.poll_transmit(now, hold, buffer) {
+                self.charge(now, index, &transmit);
                 return Some(transmit);
             }
-            peer.dirty = false;
+            if peer.queues && !peer.sends {
+                self.shares.wake(&mut peer.member);
+            }
+            (peer.dirty, peer.sends) = (false, peer.queues);
             self.after_input(now, index);
         }
         None
     }
 
+    /// A peer that may have something to send; whose turn it is, if all share a rate.
+    fn next_dirty(&mut self, now: Instant, in_turn: bool) -> Option<usize> {
+        let mut dirty =
+            self.peers.iter().enumerate().filter_map(|(index, peer)| Some((index, peer.as_deref()?)));
+        let mut dirty = dirty.by_ref().filter(|(_, peer)| peer.dirty);
+        if self.total.is_none() || !in_turn {
+            return dirty.next().map(|(index, _)| index);
+        }
+        match self.shares.pick(now, dirty.map(|(index, peer)| (index, &peer.member))) {
+            Pick::Now(index) => Some(index),
+            Pick::Until(_) | Pick::Nobody => None,
+        }
+    }
+
+    /// A peer was sent something, which counts for the rate of all.
+    fn charge(&mut self, now: Instant, index: usize, transmit: &Transmit) {
+        let (Some(total), Some(peer)) = (self.total, self.peers[index].as_deref_mut()) else { return };
+        let datagrams = transmit.segment_size.map_or(1, |size| transmit.len.div_ceil(size.max(1)));
+        let headers = if transmit.to.is_ipv6() { 48 } else { 28 };
+        let bytes = (transmit.len + datagrams * headers) as u64;
+        if !std::mem::replace(&mut peer.sends, true) {
+            self.shares.wake(&mut peer.member);
+        }
+        self.shares.charge(now, &mut peer.member, bytes);
+        let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(LATE.as_nanos()));
+        self.total_paid = self.total_paid.max(earliest) + total.transmission_time(Size::from_bytes(bytes));
+    }
+
     /// When [`Node::handle_timeout`] is to be called, if nothing happens before.
     pub fn poll_timeout(&mut self) -> Option<Instant> {
+        let queued = self.peers.iter().flatten().any(|peer| peer.queues).then_some(self.total_paid);
         let peers = self.peers.iter_mut().flatten().filter_map(|peer| peer.poll_timeout());
-        peers.chain(self.retry).min()
+        peers.chain(self.retry).chain(queued).min()
     }
 
     /// Time has come to [`Node::poll_timeout`].
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.retry.is_some_and(|retry| retry <= now) {
             self.connect(now);
+        }
+        if self.total_paid <= now {
+            self.wake_queued();
         }
         for index in 0..self.peers.len() {
             let Some(peer) = self.peers[index].as_deref_mut() else { continue };

@@ -6,7 +6,8 @@ use crate::flow::{Flow, Phase};
 use crate::gate::Shared;
 use crate::parity::Parity;
 use crate::scheduler::Scheduler;
-use crate::types::{Event, FlowId, Ledger, PeerId, PeerStats, Piece, ResetCode};
+use crate::shares::{Member, Portion};
+use crate::types::{Bounds, Event, FlowId, Ledger, PeerId, PeerStats, Piece, ResetCode};
 use crate::wire::{self, Hello, Record};
 use bytes::Bytes;
 use longhaul_quic::Clock;
@@ -17,6 +18,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 mod owner;
+mod portions;
 mod sending;
 
 /// Codes of resets from here on are refusals.
@@ -76,6 +78,20 @@ pub struct Peer {
     flows_wait: bool,
     pub budget: Budget,
     pub(crate) scheduler: Scheduler,
+    /// This node's own classes of flows.
+    classes: Arc<BTreeMap<u16, Portion>>,
+    /// Bounds that this hub has set for the peer, and that the peer, a hub, has set for this node.
+    granted: Bounds,
+    bounds: Bounds,
+    /// This node never sends faster, to any peer and to this one.
+    pub most: Option<Rate>,
+    pub ceiling: Option<Rate>,
+    /// Its part of what this node sends to all peers.
+    pub member: Member,
+    /// It had something to send when it was looked at last.
+    pub sends: bool,
+    /// It has something to send, and waits for its turn among the peers.
+    pub queues: bool,
     blocked: VecDeque<u64>,
     /// Bytes handed to quinn-proto that have not left, about.
     pub(crate) unsent: u64,
@@ -161,6 +177,14 @@ impl Peer {
             flows_wait: false,
             budget: Budget::early(),
             scheduler: Scheduler::default(),
+            classes: Arc::default(),
+            granted: Bounds::default(),
+            bounds: Bounds::default(),
+            most: config.rates.most,
+            ceiling: None,
+            member: Member::default(),
+            sends: false,
+            queues: false,
             blocked: VecDeque::new(),
             unsent: 0,
             release: None,
@@ -488,6 +512,18 @@ impl Peer {
                 self.reset_by_peer_at(stream, code, size, context);
                 Ok(())
             }
+            (_, Record::Class { class, weight, floor, ceiling }) => {
+                self.class_of_peer(class, weight, (floor, ceiling));
+                Ok(())
+            }
+            (_, Record::Classify { stream, class }) => {
+                self.classified_by_peer(stream, class);
+                Ok(())
+            }
+            (_, Record::Bounds { flows, rate }) => {
+                self.bounds_of_peer(flows, rate, context.events);
+                Ok(())
+            }
             (_, Record::Unknown) => Ok(()),
         }
     }
@@ -503,6 +539,7 @@ impl Peer {
         if self.config.rates.send.is_none() && self.config.remembered.is_none() && hello.receive > 0 {
             self.shared.lock().controller.restart(Rate::from_bps(hello.receive));
         }
+        self.introduce_classes();
         if matches!(self.config.role, Role::Terminal { .. }) {
             self.overdue = Some((context.now + OVERDUE, self.connection.stats().frame_tx.acks));
         }
@@ -669,7 +706,7 @@ impl Peer {
     /// Nobody reads what was written: it is lost as far as it was not read.
     fn give_up_outgoing(&mut self, key: u64) {
         let Some(flow) = self.flows.get_mut(&key) else { return };
-        self.scheduler.remove(key);
+        self.scheduler.remove(key, &mut flow.out.turn);
         self.blocked.retain(|other| *other != key);
         let out = &mut flow.out;
         self.budget.give_back(out.outstanding());
@@ -778,7 +815,7 @@ impl Peer {
             restored_bytes: self.parity.restored_bytes,
             acks: quinn.frame_tx.acks,
             flows: self.flows.len() as u32,
-            max_flows: self.max_flows,
+            max_flows: self.bounds.flows.map_or(self.max_flows, |most| most.min(self.max_flows)),
             overloads: core.controller.overloads(),
             address: Some(self.connection.remote_address()),
             mtu: self.connection.current_mtu(),

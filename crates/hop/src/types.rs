@@ -194,6 +194,11 @@ pub enum Event {
         /// Which flow.
         flow: FlowId,
     },
+    /// A hub has set other bounds ([`Bounds`]) for this terminal.
+    Bounded {
+        /// Which hub.
+        peer: PeerId,
+    },
     /// The flow is over in both directions, and bytes may be missing.
     Reset {
         /// Which flow.
@@ -203,6 +208,15 @@ pub enum Event {
         /// Bytes that this node's owner has written and the peer has not reported as read: all that may be missing there.
         undelivered: u64,
     },
+}
+
+/// What a hub grants a terminal; nodes of earlier releases are not bound by it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Bounds {
+    /// Flows that the terminal should have open at a time, 1 and more: [`PeerStats::max_flows`] follows it. The hub may refuse others.
+    pub flows: Option<u32>,
+    /// The terminal never sends faster.
+    pub rate: Option<Rate>,
 }
 
 /// One or several UDP datagrams to send. Their payload fills the buffer given to [`crate::Node::poll_transmit`].

@@ -11,6 +11,8 @@
 //! * *Names* (version 3): a flow to the unspecified address and port [`NAMED`] is for a server by name. Its first bytes are the name's
 //!   length in one byte, the name, and the port in two; the flow's other bytes follow. The hub answers as to any flow that its opener
 //!   waits for, or refuses it with [`crate::ResetCode::NotOffered`] if it looks no names up.
+//! * *Classes*: a terminal defines classes of flows for what the hub sends, and gives flows a class, by records that older nodes skip.
+//! * *Bounds*: a hub notifies a terminal how many flows it may have open and how fast it may send, by a record that older nodes skip.
 //! * *Parities* travel in DATAGRAM frames (RFC 9221), [`ParityHead`] and symbols.
 
 use crate::types::Open;
@@ -66,6 +68,13 @@ pub enum Record {
     /// A flow is given up by the sender of this record. Its bytes up to this size, the head included, are delivered first; the other
     /// direction is over.
     ResetAt { stream: u64, code: u64, size: u64 },
+    /// What flows of a class may have of the rate towards the sender of this record: a weight (0: the class is not defined any more), and
+    /// floor and ceiling in bit/s, 0 for none.
+    Class { class: u16, weight: u64, floor: u64, ceiling: u64 },
+    /// A flow that the sender of this record has opened belongs to a class, 0 for none.
+    Classify { stream: u64, class: u16 },
+    /// The receiver of this record should have at most so many flows open at a time, and sends at most so many bit/s; 0 for no bound but the hello's.
+    Bounds { flows: u64, rate: u64 },
     /// One of a later version.
     Unknown,
 }
@@ -116,6 +125,12 @@ const CONSUMED: u64 = 1;
 const ACCEPTED: u64 = 2;
 const RESET: u64 = 3;
 const RESET_AT: u64 = 4;
+const CLASS: u64 = 5;
+const CLASSIFY: u64 = 6;
+const BOUNDS: u64 = 7;
+
+/// Classes of a terminal have numbers below this one.
+pub const CLASSES: u16 = 1024;
 
 impl Record {
     /// Appends the record.
@@ -158,6 +173,22 @@ impl Record {
                     write_varint(*value, &mut body);
                 }
                 RESET_AT
+            }
+            Record::Class { class, weight, floor, ceiling } => {
+                for value in [u64::from(*class), *weight, *floor, *ceiling] {
+                    write_varint(value, &mut body);
+                }
+                CLASS
+            }
+            Record::Classify { stream, class } => {
+                write_varint(*stream, &mut body);
+                write_varint((*class).into(), &mut body);
+                CLASSIFY
+            }
+            Record::Bounds { flows, rate } => {
+                write_varint(*flows, &mut body);
+                write_varint(*rate, &mut body);
+                BOUNDS
             }
             Record::Unknown => return,
         };
@@ -202,6 +233,16 @@ impl Record {
             RESET_AT => {
                 Record::ResetAt { stream: reader.varint()?, code: reader.varint()?, size: reader.varint()? }
             }
+            CLASS => Record::Class {
+                class: u16::try_from(reader.varint()?).ok()?,
+                weight: reader.varint()?,
+                floor: reader.varint()?,
+                ceiling: reader.varint()?,
+            },
+            CLASSIFY => {
+                Record::Classify { stream: reader.varint()?, class: u16::try_from(reader.varint()?).ok()? }
+            }
+            BOUNDS => Record::Bounds { flows: reader.varint()?, rate: reader.varint()? },
             _ => Record::Unknown,
         })
     }
@@ -381,6 +422,10 @@ mod tests {
         prop_oneof![
             (number.clone(), 0u64..1 << 62).prop_map(|(stream, offset)| Record::Consumed { stream, offset }),
             (number.clone(), 0u64..1 << 17).prop_map(|(stream, code)| Record::Reset { stream, code }),
+            (any::<u16>(), number.clone(), number.clone(), number.clone())
+                .prop_map(|(class, weight, floor, ceiling)| Record::Class { class, weight, floor, ceiling }),
+            (number.clone(), any::<u16>()).prop_map(|(stream, class)| Record::Classify { stream, class }),
+            (number.clone(), number.clone()).prop_map(|(flows, rate)| Record::Bounds { flows, rate }),
             (number.clone(), 0u64..1 << 17, number.clone())
                 .prop_map(|(stream, code, size)| Record::ResetAt { stream, code, size }),
             number.prop_map(|stream| Record::Accepted { stream }),
@@ -467,7 +512,7 @@ mod tests {
 
         /// Records of later versions are skipped, whatever is in them.
         #[test]
-        fn unknown_records_are_skipped(kind in 5u64..1 << 62, body in prop::collection::vec(any::<u8>(), 0..1024)) {
+        fn unknown_records_are_skipped(kind in 8u64..1 << 62, body in prop::collection::vec(any::<u8>(), 0..1024)) {
             let mut bytes = vec![];
             write_varint(kind, &mut bytes);
             write_varint(body.len() as u64, &mut bytes);

@@ -80,6 +80,23 @@ fn heads_of_flows_and_parities_are_those_of_the_first_release() {
     assert_eq!(ParityHead::read(&written).unwrap().0, head);
 }
 
+/// Nodes of the first release have no records of these types, and skip each by its length.
+#[test]
+fn records_of_classes_and_bounds_are_skipped_by_the_first_release() {
+    for (name, record) in [
+        ("class", Record::Class { class: 3, weight: 5, floor: 1_000_000, ceiling: 0 }),
+        ("classify", Record::Classify { stream: 4, class: 3 }),
+        ("bounds", Record::Bounds { flows: 1000, rate: 10_000_000 }),
+    ] {
+        assert_eq!(read(name), record, "{name}");
+        let (mut written, kept) = (vec![], bytes(name));
+        record.write(&mut written);
+        assert_eq!(written, kept, "{name}");
+        // The types of the first release are 0 to 4, its frames over TCP 8 to 13; the second byte is the length.
+        assert!((5..8).contains(&kept[0]) && usize::from(kept[1]) == kept.len() - 2, "{name}");
+    }
+}
+
 /// From version 3 on: nodes of an older version never see it.
 #[test]
 fn heads_with_names_are_those_of_their_first_release() {

@@ -317,7 +317,7 @@ impl<P: Payload> HopNode<P> {
                 Event::Reset { flow, code, .. } | Event::Refused { flow, reason: code } => {
                     self.on_reset(now, flow, code);
                 }
-                Event::Delivered { .. } | Event::Accepted { .. } => {}
+                Event::Delivered { .. } | Event::Accepted { .. } | Event::Bounded { .. } => {}
             }
         }
         any

@@ -665,6 +665,7 @@ impl Inside {
                     self.slots.insert(flow, Slot::default());
                     self.incoming.push_back((flow, open, key, peer));
                 }
+                Event::Bounded { .. } => {}
                 Event::Accepted { flow } => self.with(flow, |slot| slot.accepted = true),
                 Event::Readable { flow } | Event::Writable { flow } => self.with(flow, |_| {}),
                 Event::Finished { flow } => self.with(flow, |slot| slot.finished = true),

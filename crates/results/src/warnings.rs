@@ -88,6 +88,12 @@ pub(crate) fn collect(
                 spec.tcp.slow_start.name()
             )
         });
+        let unreduced = matches!(&spec.tcp.congestion, Algorithm::RenoAverage(own) if own.on_fast_retransmit);
+        warn("average_window", having(&|flow| unreduced && is_ours(flow)), &|_| {
+            "reno_average with on_fast_retransmit = true: the average of past windows replaces the half of the last one, so that \
+             a loss may leave the window as it is, and losses go on; it is for comparison with its source alone"
+                .to_string()
+        });
         warn("start_failed", having(&|flow| context.facts(flow.id).failed_starts > 0), &|_| {
             "the connection never opened: a probe was lost, or measured too low a rate".to_string()
         });

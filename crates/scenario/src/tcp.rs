@@ -375,6 +375,11 @@ pub struct RtoSpec {
     pub one_sample_per_round: bool,
     /// RTTVAR follows once a round trip, and falls by at most a quarter in it (Linux); otherwise each sample moves it (RFC 6298).
     pub variation_by_round: bool,
+    /// Round trips and the RTO are whole ticks of `granularity`, and SRTT and RTTVAR integers (in eighths and quarters of a tick), as in BSD and
+    /// ns-2: steady round trips leave an RTO three ticks above SRTT. With one sample a round trip (`one_sample_per_round`) a sample is the number
+    /// of ticks that the clock shows, otherwise it is rounded.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ticks: bool,
 }
 
 impl Default for RtoSpec {
@@ -387,6 +392,7 @@ impl Default for RtoSpec {
             granularity: config.clock_granularity,
             one_sample_per_round: config.rtt_sampling == RttSampling::OncePerRound,
             variation_by_round: config.variation_by_round,
+            ticks: config.rto_in_ticks,
         }
     }
 }
@@ -700,6 +706,7 @@ impl TcpSpec {
             max_rto: self.rto.max,
             clock_granularity: self.rto.granularity,
             variation_by_round: self.rto.variation_by_round,
+            rto_in_ticks: self.rto.ticks,
             rtt_sampling: if self.rto.one_sample_per_round {
                 RttSampling::OncePerRound
             } else {

@@ -33,6 +33,23 @@ fn the_good_scenario_is_accepted() {
     load(GOOD, "geo.toml", &[]).unwrap();
 }
 
+/// BSD's estimate of the round trip and Linux's are two.
+#[test]
+fn an_rto_in_ticks_is_not_linuxs() {
+    says(
+        &refusal(
+            "to = \"remote\"\n",
+            "to = \"remote\"\ntcp.rto = { ticks = true, variation_by_round = true }\n",
+        ),
+        &["rto.ticks", "give one of them"],
+    );
+    let both = GOOD.replace(
+        "to = \"remote\"\n",
+        "to = \"remote\"\ntcp.rto = { ticks = true, granularity = \"100 ms\" }\n",
+    );
+    load(&both, "geo.toml", &[]).unwrap();
+}
+
 #[test]
 fn an_unknown_key_is_named_with_the_nearest_known_one() {
     says(

@@ -4,11 +4,16 @@ use longhaul_results::Summary;
 use longhaul_sim::{RunOptions, load, simulate};
 
 fn run(congestion: &str, more: &str) -> Summary {
+    run_with(&format!("\"{congestion}\"{more}"))
+}
+
+/// With this congestion control, a name in quotation marks or a table, and further settings behind it.
+fn run_with(congestion: &str) -> Summary {
     let text = format!(
         "[run]\nduration = \"40 s\"\n\
          [[link]]\nname = \"satellite\"\nends = [\"hub\", \"terminal\"]\ndelay = \"300 ms\"\nrate = \"10 Mbit/s\"\n\
          queue = {{ kind = \"droptail\", limit = \"200 packets\" }}\n\
-         [[flow]]\nname = \"download\"\nfrom = \"hub\"\nto = \"terminal\"\ntcp = {{ congestion = \"{congestion}\"{more} }}\n"
+         [[flow]]\nname = \"download\"\nfrom = \"hub\"\nto = \"terminal\"\ntcp = {{ congestion = {congestion} }}\n"
     );
     let scenario = load(&text, "test", &[]).unwrap_or_else(|error| panic!("{error}"));
     simulate(&scenario, RunOptions::default()).unwrap().summary
@@ -52,4 +57,14 @@ fn a_slow_start_without_effect_is_named() {
         let message = warning(&summary, "unused_slow_start");
         assert_eq!(message.is_some(), named, "{congestion} {slow_start}: {message:?}");
     }
+}
+
+/// The thesis takes its average window after a timeout; after a fast retransmit too it no longer backs off.
+#[test]
+fn an_average_window_after_a_fast_retransmit_is_named() {
+    let named = |congestion: &str| warning(&run_with(congestion), "average_window").map(str::to_string);
+    let message = named("{ kind = \"reno_average\", on_fast_retransmit = true }").expect("a warning");
+    assert!(message.starts_with("download: reno_average with on_fast_retransmit = true"), "{message}");
+    assert_eq!(named("{ kind = \"reno_average\" }"), None);
+    assert_eq!(named("\"reno\""), None);
 }

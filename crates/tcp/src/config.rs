@@ -158,6 +158,8 @@ pub struct Config {
     pub rtt_sampling: RttSampling,
     /// RTTVAR follows once a round trip, and falls slowly (Linux: `tcp_rtt_estimator`); otherwise each sample moves it (RFC 6298).
     pub variation_by_round: bool,
+    /// Round trips and the RTO are whole ticks of `clock_granularity`, estimated with integers as in BSD and ns-2: see [`crate::RttEstimator`].
+    pub rto_in_ticks: bool,
     /// Give up after so many retransmissions of one segment (R2 of RFC 9293 section 3.8.3).
     pub max_retransmissions: u32,
     /// Give up after so many retransmissions of the SYN, `syn_linear_timeouts` not counted.
@@ -251,6 +253,7 @@ impl Default for Config {
             clock_granularity: Duration::from_millis(1),
             rtt_sampling: RttSampling::EveryAck,
             variation_by_round: false,
+            rto_in_ticks: false,
             max_retransmissions: 15,
             max_syn_retransmissions: 6,
             syn_linear_timeouts: 0,

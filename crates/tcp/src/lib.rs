@@ -59,6 +59,7 @@ mod send_log;
 mod sender;
 mod state;
 mod stats;
+mod ticks;
 mod transmissions;
 mod undo;
 

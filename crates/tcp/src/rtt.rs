@@ -1,7 +1,8 @@
 //! Round trip time estimation and the retransmission timeout (RFC 6298).
 
 use crate::Config;
-use longhaul_units::Duration;
+use crate::ticks::Ticks;
+use longhaul_units::{Duration, Instant};
 
 /// RFC 5681 and RFC 6298 section 5.7: the RTO after a lost SYN.
 const RTO_AFTER_SYN_LOSS: Duration = Duration::from_secs(3);
@@ -25,6 +26,8 @@ pub struct RttEstimator {
     granularity: Duration,
     /// Where RTTVAR follows once a round trip.
     by_round: Option<Box<VariationByRound>>,
+    /// Where it is estimated in whole ticks.
+    ticks: Option<Box<Ticks>>,
 }
 
 /// How Linux estimates the variation (`tcp_rtt_estimator`): a mean deviation as RFC 6298's, which a round trip shorter than SRTT moves by
@@ -71,6 +74,7 @@ impl RttEstimator {
             max_rto: config.max_rto.max(config.min_rto),
             granularity: config.clock_granularity,
             by_round: config.variation_by_round.then(Box::default),
+            ticks: config.rto_in_ticks.then(|| Box::new(Ticks::new(config.clock_granularity))),
         }
     }
     /// The retransmission timeout, back-off included.
@@ -98,10 +102,33 @@ impl RttEstimator {
         }
         self.end_back_off();
     }
-    /// The same, where RTTVAR follows once a round trip, of a sender whose SND.UNA is `una`, and SND.MAX `max`.
+    /// The round trip of the one segment that is timed: sent at `sent`, acknowledged `now`.
+    #[inline(never)]
+    pub(crate) fn sample_timed(&mut self, sent: Instant, now: Instant) {
+        match &self.ticks {
+            Some(ticks) => self.sample_in_ticks(ticks.between(sent, now)),
+            None => self.sample(now.since(sent)),
+        }
+    }
+    /// A round trip that a timestamp measured.
+    #[inline(never)]
+    pub(crate) fn sample_echoed(&mut self, rtt: Duration) {
+        match &self.ticks {
+            Some(ticks) => self.sample_in_ticks(ticks.rounded(rtt)),
+            None => self.sample(rtt),
+        }
+    }
+    fn sample_in_ticks(&mut self, count: u64) {
+        let Some(ticks) = &mut self.ticks else { return };
+        ticks.sample(count);
+        (self.srtt, self.rttvar) = (ticks.srtt(), ticks.rttvar());
+        self.end_back_off();
+    }
+    /// A sample where it is estimated in whole ticks, or RTTVAR follows once a round trip, of a sender whose SND.UNA is `una`, and
+    /// SND.MAX `max`; otherwise a sample as any.
     #[inline(never)]
     pub(crate) fn sample_by_round(&mut self, rtt: Duration, una: u64, max: u64) {
-        let Some(variation) = &mut self.by_round else { return self.sample(rtt) };
+        let Some(variation) = &mut self.by_round else { return self.sample_echoed(rtt) };
         let (srtt, rtt, least) = (self.srtt.as_nanos(), rtt.as_nanos(), self.granularity.as_nanos() / 4);
         if srtt == 0 {
             self.srtt = Duration::from_nanos(rtt.max(1));
@@ -120,7 +147,8 @@ impl RttEstimator {
     pub(crate) fn end_back_off(&mut self) {
         if !self.srtt.is_zero() {
             let variation = Duration::from_nanos(4 * self.rttvar.as_nanos()).max(self.granularity);
-            self.rto = (self.srtt + variation).max(self.min_rto).min(self.max_rto);
+            let rto = self.ticks.as_ref().map_or(self.srtt + variation, |ticks| ticks.rto());
+            self.rto = rto.max(self.min_rto).min(self.max_rto);
         }
     }
     /// A back-off ends without a sample (RFC 8961 section 4), even before the first.
@@ -131,6 +159,9 @@ impl RttEstimator {
     /// Section 5.5.
     pub fn back_off(&mut self) {
         self.rto = self.rto.saturating_mul(2).min(self.max_rto);
+        if let Some(ticks) = &mut self.ticks {
+            ticks.back_off();
+        }
     }
     /// Section 5.7: the SYN was lost, no round trip is known, and data begins.
     pub(crate) fn after_syn_loss(&mut self) {
@@ -263,5 +294,26 @@ mod tests {
         assert_eq!(rtt.rto(), ms(1_550), "1200 - (1200 - 200) / 4");
         rtt.sample_by_round(ms(600), 30_002, 40_001);
         assert_eq!(rtt.rto().as_nanos() / 100_000, 13_625, "950 - (950 - 200) / 4");
+    }
+
+    /// BSD's integers with ticks of 100 ms, by hand: a round trip of 450 ms that sees five ticks has an RTO of 5 + 10 ticks; equal ones
+    /// bring it down to 5 + 3, never to a smallest RTO of 200 ms or to RFC 6298's 450 + 100 ms.
+    #[test]
+    fn in_ticks_the_rto_stays_three_ticks_above_srtt() {
+        let mut rtt = RttEstimator::new(&Config {
+            rto_in_ticks: true,
+            clock_granularity: ms(100),
+            min_rto: ms(200),
+            ..Config::default()
+        });
+        let at = |millis: u64| Instant::from_nanos(millis * 1_000_000);
+        rtt.sample_timed(at(60), at(510));
+        assert_eq!((rtt.srtt, rtt.rttvar, rtt.rto()), (ms(500), ms(250), ms(1_500)));
+        (0..10).for_each(|_| rtt.sample_timed(at(60), at(510)));
+        assert_eq!((rtt.srtt, rtt.rttvar, rtt.rto()), (ms(500), ms(75), ms(800)));
+        rtt.back_off();
+        assert_eq!(rtt.rto(), ms(1_600));
+        rtt.sample_by_round(ms(470), 0, 0);
+        assert_eq!(rtt.rto(), ms(800), "timestamps: rounded to five ticks");
     }
 }

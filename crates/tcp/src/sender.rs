@@ -140,9 +140,9 @@ pub(crate) struct Sender {
     unpushed: bool,
     /// The next new data carries CWR (RFC 3168 section 6.1.2).
     cwr_due: bool,
-    /// Each sample moves the estimate; or the same, RTTVAR once a round trip; or neither.
+    /// Each sample moves the estimate; or the same, in ticks or with RTTVAR once a round trip; or neither.
     every_ack_sampled: bool,
-    variation_by_round: bool,
+    every_ack_otherwise: bool,
     credit_sacked: bool,
     sack_whole_segments: bool,
     /// Ends of records: no segment crosses one. Those below SND.UNA may still be here. Not there before the first.
@@ -337,8 +337,8 @@ impl Sender {
             sack_whole_segments: config.sack_whole_segments,
             record_ends: None,
             empty_probes: config.empty_probes,
-            every_ack_sampled: every_ack && !config.variation_by_round,
-            variation_by_round: every_ack && config.variation_by_round,
+            every_ack_sampled: every_ack && !(config.variation_by_round || config.rto_in_ticks),
+            every_ack_otherwise: every_ack && (config.variation_by_round || config.rto_in_ticks),
             impatient: !config.slow_but_steady,
             restart_timer_on_fast_retransmit: config.restart_timer_on_fast_retransmit,
             max_rto: config.max_rto.max(config.min_rto),

@@ -322,7 +322,7 @@ def paced(
     * `rate`: What the client is allotted of the satellite, headers included.
     * `reordering`: Datagrams that may overtake one before it counts as lost.
     * `report_interval`: Longest time between two reports while data arrive.
-    * `report_share`: Share of the line back that reports may take.
+    * `report_share`: Share of the line back that reports may take while hosts use it too; with nothing else on it they take up to half.
     * `silence`: The hub ends all connections when nothing has arrived from the pseudo proxy for so long; `"0 s"`: never.
     """
     return given(

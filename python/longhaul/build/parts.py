@@ -340,6 +340,7 @@ def rto(
     max: str | None = None,
     min: str | None = None,
     one_sample_per_round: bool | None = None,
+    ticks: bool | None = None,
     variation_by_round: bool | None = None,
 ) -> Section:
     """The retransmission timer (RFC 6298).
@@ -349,6 +350,7 @@ def rto(
     * `max`: Largest RTO.
     * `min`: Smallest RTO.
     * `one_sample_per_round`: Take at most one sample in a round trip, as implementations with one timed segment do.
+    * `ticks`: Round trips and the RTO are whole ticks of `granularity`, and SRTT and RTTVAR integers (in eighths and quarters of a tick), as in BSD and ns-2: steady round trips leave an RTO three ticks above SRTT. With one sample a round trip (`one_sample_per_round`) a sample is the number of ticks that the clock shows, otherwise it is rounded.
     * `variation_by_round`: RTTVAR follows once a round trip, and falls by at most a quarter in it (Linux); otherwise each sample moves it (RFC 6298).
     """
     return given(
@@ -358,6 +360,7 @@ def rto(
             "max": max,
             "min": min,
             "one_sample_per_round": one_sample_per_round,
+            "ticks": ticks,
             "variation_by_round": variation_by_round,
         }
     )

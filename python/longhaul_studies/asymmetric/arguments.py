@@ -474,8 +474,15 @@ def senders(scale: str) -> list[Case]:
     ]  # fmt: skip
 
 
-#: Senders of the table of recoveries: which of them, or what else, Linux of 1999 was is not known.
-RECOVERIES = ("fack", "sack", "newreno", "reno")
+#: Senders of the table of recoveries, with settings of their own: which of them, or what else, Linux of 1999 was is not known.
+RECOVERIES: dict[str, dict[str, Any]] = {
+    "fack": {"variant": "fack"},
+    "sack": {"variant": "sack"},
+    "sack1": {"variant": "sack1"},
+    "newreno": {"variant": "newreno"},
+    "newreno, slow but steady": {"variant": "newreno", "slow_but_steady": True},
+    "reno": {"variant": "reno"},
+}
 
 
 def _fades(scale: str) -> tuple[float, ...]:
@@ -489,7 +496,7 @@ def _repaired(policy: str, sender: str, fade: float, *, size: int | None = None)
         f"{policy}, {sender}, fade {fade:g} s", duration=400 if whole else 160, warmup=0 if whole else 50, queue=queue, fade=fade,
         at=37.0 if whole else FADE_AT,
     )  # fmt: skip
-    return download(built, size=size, min_rto=min_rto, variant=sender, trace=not whole)
+    return download(built, size=size, min_rto=min_rto, trace=not whole, **RECOVERIES[sender])
 
 
 def recoveries(scale: str) -> list[Case]:

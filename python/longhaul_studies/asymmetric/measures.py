@@ -78,6 +78,17 @@ def silence(row: Row) -> float:
     return float(times.diff().max() or 0.0)  # type: ignore[arg-type]
 
 
+def silence_but_strays(row: Row, near: float = 1.0) -> float:
+    """The same where a single new segment, with no other within `near` s on either side, does not end it."""
+    times = (
+        row.result()
+        .segments.filter((pl.col("kind") == _NEW) & (pl.col("time_s") > FADE_AT - 1))
+        .sort("time_s")["time_s"]
+    )
+    alone = (times.diff().fill_null(0.0) > near) & (times.diff(-1).abs().fill_null(0.0) > near)
+    return float(times.filter(~alone).diff().max() or 0.0)  # type: ignore[arg-type]
+
+
 def largest_burst(row: Row, after: float = FADE_AT + 0.5, within: float = 0.05) -> list[int]:
     """New segments in bursts at the link's rate after a fade: how many in each window of `within` seconds, largest first."""
     times = (

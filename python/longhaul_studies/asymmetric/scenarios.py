@@ -81,6 +81,7 @@ def tcp(
     variant: str = "fack",
     timestamps: bool = False,
     every_segment: bool = False,
+    slow_but_steady: bool = False,
 ) -> dict[str, Any]:
     """Linux 2.2 as far as the thesis tells: FACK, an ACK for two segments, slow start by ACKs (decisions A5, A11)."""
     return {
@@ -89,6 +90,7 @@ def tcp(
         "receive_buffer": f"{round(window)} B", "timestamps": timestamps, "nagle": False,
         "delayed_ack": "off" if every_segment else "200 ms", "ack_every": 1 if every_segment else 2,
         "rto": {"min": f"{min_rto:g} s", "initial": f"{max(3.0, min_rto):g} s"},
+        **({"slow_but_steady": True} if slow_but_steady else {}),
     }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from .decisions import DECISIONS
 from .figures import FIGURES
 from .findings import FINDINGS
 from .grids import EXPERIMENTS, SCALES
+from .readings import READINGS
 from .tables import TABLES
 from .targets import TARGETS
 
@@ -41,4 +42,6 @@ STUDY = Study(
     gap=GAP,
     question="How fast is TCP over a satellite whose return line has 9600 baud?",
     emulated=_emulated,
+    readings=READINGS,
+    readings_at="full",
 )

@@ -54,6 +54,6 @@ CLAIMS = (
     Claim("Slow start is shorter with a larger W.", ("P8",), here=_start),
 )  # fmt: skip
 GAP = (
-    "none above a packet. Figure 6 falls after W = 37 here and after 38 in the paper. Figure 4 has the full rate from W = 26 here and from 25 in the paper, where here two"
+    "none above a packet. Figure 6 falls after W = 37 here, with six other readings too, and after 38 in the paper and with timestamps. Figure 4 has the full rate from W = 26 here and from 25 in the paper, where here two"
     " packets a second are missing (decision D4)."
 )

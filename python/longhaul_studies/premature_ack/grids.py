@@ -6,12 +6,13 @@ from itertools import product
 from typing import Any
 
 from ..model import Case, Experiment
-from .scenarios import BUFFERS, D_DELAYS, S_DELAYS, case
+from .scenarios import BUFFERS, D_DELAYS, S_DELAYS, case, several
 
 SCALES = {
     "tiny": "the watermarks around the figures' turning points, for continuous integration",
     "quick": "every watermark of the six figures; a thinned grid of delays and watermarks",
     "full": "the paper's 27,432 runs, and the automatic watermark at each of its 432 points",
+    "readings": "the curves of the six figures, with what the paper leaves open taken in other ways",
 }
 
 #: Figures 4 to 7, 9, 10: delays of S-Net and D-Net in ms, buffer; by their targets.
@@ -110,12 +111,27 @@ _REPAIRS: tuple[tuple[str, int | str, dict[str, Any]], ...] = (
     ("PEP, automatic W", "auto", {}),
 )
 
+#: Figure 5 with S-Net in one part, in two, in three: their delays in ms.
+IN_A_ROW = ((100,), (50, 50), (20, 80), (80, 20), (34, 33, 33))
+
+
+def in_a_row(scale: str) -> list[Case]:
+    """Several PEPs along the path of figure 5, whose window of 20 packets over 2 x 100 ms limits the source."""
+    _, d_d, n = CURVES["P2"]
+    step = 10 if scale == "tiny" else 1
+    return [
+        Case({"delays": "+".join(map(str, delays)), "peps": len(delays), "w": w}, several(delays, d_d, n, w))
+        for delays in IN_A_ROW for w in range(0, n + 1, step)
+    ]  # fmt: skip
+
+
 EXPERIMENTS = (
     Experiment("curves", "Throughput over W, the six figures", "4", curves),
     Experiment("strict", "The same with a strict PEP", "beyond the paper", strict),
     Experiment("grid", "Every delay, buffer and watermark", "4.3", grid),
     Experiment("automatic", "The automatic watermark at the same points", "beyond the paper", automatic),
     Experiment("start", f"Time of the first {START_UP} packets", "4", start_up),
+    Experiment("in a row", "Several PEPs along the path of figure 5", "its future work", in_a_row),
     Experiment("windows", "A larger window", "beyond the paper", windows),
     Experiment("loss", "Loss on D-Net", "beyond the paper", losses),
 )

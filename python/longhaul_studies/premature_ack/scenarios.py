@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from longhaul.scenario import Scenario
@@ -46,12 +47,37 @@ def scenario(
         .middlebox("pep", "premature_ack", buffer=f"{n} packets", watermark=w, guard=guard, **(pep or {}))
         .flow(
             "source", "destination", app={"kind": "bulk", "size": f"{packets * PAYLOAD} B"} if packets else {"kind": "bulk"},
-            tcp={
-                "variant": variant, "congestion": "reno", "mss": f"{PAYLOAD} B", "initial_window": 1,
-                "receive_buffer": f"{WINDOW} packets", "delayed_ack": "off", "timestamps": False, "established": True,
-            },
+            tcp=tcp(variant),
         )
     )  # fmt: skip
+
+
+def several(delays: Sequence[int], d_d: int, n: int, w: int) -> Scenario:
+    """S-Net in parts with these delays, and a PEP behind each: all with the same buffer and watermark."""
+    nodes = ["source", *(f"pep-{number}" for number in range(1, len(delays) + 1))]
+    built = Scenario(
+        f"{len(delays)} PEPs: S {'+'.join(map(str, delays))} ms, D {d_d} ms, N {n}, W {w}",
+        duration=f"{DURATION} s", warmup=f"{WARMUP} s", sample="1 s", peak_goodput=True,
+    )  # fmt: skip
+    for number, delay in enumerate(delays):
+        name = f"s-net-{number + 1}"
+        built = built.link(
+            name, nodes[number], nodes[number + 1], rate="10 Mbit/s", delay=f"{delay} ms", queue="1000 packets"
+        )
+    built = built.link("d-net", nodes[-1], "destination", rate="1 Mbit/s", delay=f"{d_d} ms", queue="1000 packets")
+    for node in nodes[1:]:
+        built = built.middlebox(
+            node, "premature_ack", name=node, buffer=f"{n} packets", watermark=w, guard="as_printed"
+        )
+    return built.flow("source", "destination", app={"kind": "bulk"}, tcp=tcp("newreno"))
+
+
+def tcp(variant: str) -> dict[str, Any]:
+    """The connection of table 1."""
+    return {
+        "variant": variant, "congestion": "reno", "mss": f"{PAYLOAD} B", "initial_window": 1,
+        "receive_buffer": f"{WINDOW} packets", "delayed_ack": "off", "timestamps": False, "established": True,
+    }  # fmt: skip
 
 
 def case(d_s: int, d_d: int, n: int, w: int | str, **settings: Any) -> Case:

@@ -8,6 +8,7 @@ from .decisions import DECISIONS
 from .figures import FIGURES
 from .findings import FINDINGS
 from .grids import EXPERIMENTS, SCALES
+from .readings import READINGS
 from .targets import TARGETS
 
 STUDY = Study(
@@ -29,6 +30,7 @@ STUDY = Study(
     findings=FINDINGS,
     claims=CLAIMS,
     leading=("6", "7", "map"),
+    readings=READINGS,
     gap=GAP,
     question="How many packets should a proxy acknowledge ahead of the destination?",
 )

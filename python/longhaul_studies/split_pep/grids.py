@@ -11,6 +11,7 @@ SCALES = {
     "tiny": "single runs of a minute, for continuous integration: a smoke test",
     "quick": "the points that most numbers of the thesis are for, five seeds; 600 s (2000 s for up to 10 flows), with the PEP 150 s",
     "full": "2000 s (300 s with the PEP and CUBIC), the run of 10,000 s, and the whole grids with one seed for the figures",
+    "readings": "the points and times of `quick`, with what the thesis leaves open taken in other ways",
 }
 
 #: Figures 4.8 and 4.12: packets of the queue under test, flows; the PEP's connection; the local queue's disciplines.
@@ -52,7 +53,7 @@ def ftp(scale: str) -> list[Case]:
         points = [("none", "droptail", packets, flows) for flows in (1, 50) for packets in QUEUES]
         points += [("none", "droptail", packets, flows) for flows in (5, 500) for packets in (3000, 1500, 1000)]
         points += [("none", "droptail", 1000, flows) for flows in (10, 25)]
-        points += [("cubic", kind, packets, 50) for kind in KINDS for packets in (3000, 600, 300)]
+        points += [("cubic", kind, packets, 50) for kind in KINDS for packets in QUEUES]
         points += [("cubic", "droptail", packets, flows) for flows in (1, 5) for packets in (3000, 300)]
         points += [("cubic", "red", packets, 500) for packets in (3000, 1000)]
         points += [("sack", "red", 600, 50)]
@@ -69,20 +70,25 @@ def pareto(scale: str) -> list[Case]:
     """S9 to S11, figures 4.9 to 4.12: on/off sources."""
     if scale == "tiny":
         return []
-    points = [("none", "droptail", packets, 750) for packets in (3000, 1500, 1000)]
-    points += [("none", "droptail", 600, flows) for flows in (500, 650)]
-    points += [("cubic", queue, 1500, 750) for queue in KINDS]
-    if scale == "full":
-        points += [("none", "droptail", packets, 750) for packets in (600, 300)] + [("none", "droptail", 600, 1500)]
-        points += [("cubic", "red", packets, 750) for packets in (3000, 1000)]
-        points += [("cubic", "droptail", packets, 750) for packets in (3000, 600)]
-        points += [("cubic", "red", 600, 500), ("cubic", "droptail", 600, 1500)]
-        points += [("cubic", "red", packets, 1500) for packets in (3000, 1500)]
-    quick: dict[str, Any] = {"duration": 120, "warmup": 40}
+    points = [("none", "droptail", packets, 750) for packets in QUEUES]
+    points += [("none", "droptail", 600, flows) for flows in (500, 650, 1500)]
+    points += [
+        ("cubic", queue, packets, 750)
+        for queue, packets in (
+            ("red", 1500),
+            ("red", 3000),
+            ("red", 1000),
+            ("droptail", 1500),
+            ("droptail", 3000),
+            ("droptail", 600),
+        )
+    ]
+    points += [("cubic", "red", 600, 500), ("cubic", "droptail", 600, 1500)]
+    points += [("cubic", "red", packets, 1500) for packets in (3000, 1500)]
     return [
         case(
             *point, traffic="pareto", replications=SEEDS, tables=point[2:] == (1500, 750),
-            **(quick if scale == "quick" else _times(scale, point[0], point[3])),
+            **_times(scale, point[0], point[3]),
         )
         for point in points
     ]  # fmt: skip

@@ -8,6 +8,7 @@ from .decisions import DECISIONS
 from .figures import FIGURES
 from .findings import FINDINGS
 from .grids import EXPERIMENTS, SCALES
+from .readings import READINGS
 from .tables import TABLES
 from .targets import TARGETS
 
@@ -28,6 +29,7 @@ STUDY = Study(
     tables=TABLES,
     claims=CLAIMS,
     leading=("4.8", "4.5", "4.1"),
+    readings=READINGS,
     gap=GAP,
     question="What does a shared connection over the satellite hop gain?",
 )

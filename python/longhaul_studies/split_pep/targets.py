@@ -41,6 +41,28 @@ def _number(
     )
 
 
+def _and_against(
+    paper: float, point: tuple[str, int, int], other_paper: float, other: tuple[str, int, int]
+) -> Callable[[Results], Judgement]:
+    """A number of Pareto flows with the PEP, and its difference from another one, within half of it: within 3 % all would be alike."""
+
+    def judge(results: Results) -> Judgement:
+        def values(queue: str, packets: int, flows: int) -> list[float]:
+            return results["pareto"].values(utilisation, mode="cubic", queue=queue, packets=packets, flows=flows)
+
+        own, others = values(*point), values(*other)
+        apart = paper - other_paper
+        effect = over_seeds(
+            [a - b for a, b in zip(own, others, strict=True)], apart, abs(apart) / 2, unit="Mbit/s", relative=False
+        )
+        found = both(over_seeds(own, paper, WITHIN, unit="Mbit/s"), effect)
+        return Judgement(
+            found.verdict, found.measured.replace("; ", f"; against {other[0]} {other[1]}: "), found.tolerance
+        )
+
+    return judge
+
+
 def _any_queue(paper: float, queue: str, flows: int) -> Callable[[Results], Judgement]:
     """With the PEP, at every size of the local queue."""
 
@@ -168,15 +190,21 @@ def _flow_contrast(queue: str, paper: float) -> Callable[[Results], Judgement]:
     return judge
 
 
+#: The queues of figure 4.7.
+_OF_FIGURE_4_7 = (1000, 1500, 3000)
+
+
 def window_ratio(results: Results, queue: str) -> float:
-    """Mean over the queues of the senders' windows with the PEP over those without it, 50 flows."""
+    """Mean over the queues of figure 4.7 of the senders' windows with the PEP over those without it, 50 flows."""
     ratios = _window_ratios(results, queue)
     return sum(ratios.values()) / len(ratios)
 
 
 def _window_ratios(results: Results, queue: str) -> dict[int, float]:
-    pep = results["ftp"].series(cwnd, "packets", mode="cubic", queue=queue, flows=50)
-    return {p: pep[p] / at(results, "ftp", "none", "droptail", p, 50, cwnd) for p in pep}
+    return {
+        p: at(results, "ftp", "cubic", queue, p, 50, cwnd) / at(results, "ftp", "none", "droptail", p, 50, cwnd)
+        for p in _OF_FIGURE_4_7
+    }
 
 
 def _shrinks_to(queue: str, paper: float) -> Callable[[Results], Judgement]:
@@ -424,12 +452,14 @@ _ALL = (
     _shape("S8d", "figure 4.8", "a single flow gains, unless the queue is 3000", _single),
     Target("S8e", "figure 4.8", "gains of a few per cent up to a factor of 5", "band", _largest_gain, _F),
     *(
-        _exact(f"S9{letter}", "figure 4.9", f"750 Pareto, queue {packets}, {'PEP with RED' if mode == 'cubic' else 'no PEP'}: {paper} Mbit/s",
-               _number(paper, mode, "red", packets, 750, experiment="pareto"), _P)
-        for letter, mode, packets, paper in (
-            ("a", "none", 3000, 95.3), ("b", "none", 1500, 89.9), ("c", "none", 1000, 87.2), ("d", "cubic", 3000, 93.8), ("e", "cubic", 1500, 95.4),
-            ("f", "cubic", 1000, 95.4),
-        )
+        _exact(f"S9{letter}", "figure 4.9", f"750 Pareto, queue {packets}, no PEP: {paper} Mbit/s",
+               _number(paper, "none", "droptail", packets, 750, experiment="pareto"), _P)
+        for letter, packets, paper in (("a", 3000, 95.3), ("b", 1500, 89.9), ("c", 1000, 87.2))
+    ),
+    *(
+        _exact(f"S9{letter}", "figure 4.9", f"750 Pareto, PEP with RED, queue {packets}: {paper} Mbit/s, {paper - other_paper:+.1f} against {other}",
+               _and_against(paper, ("red", packets, 750), other_paper, ("red", other, 750)), _P)
+        for letter, packets, paper, other, other_paper in (("d", 3000, 93.8, 1500, 95.4), ("e", 1500, 95.4, 3000, 93.8), ("f", 1000, 95.4, 3000, 93.8))
     ),
     _exact("S10a", "figure 4.10", "flow 547 of 750 Pareto, queue 1500: the PEP with DropTail hardly changes its mean (105 over 103 kbit/s)", _flow_contrast("droptail", 105 / 103), _P),
     _exact("S10b", "figure 4.10", "the PEP with RED raises it by half (152 over 103 kbit/s)", _flow_contrast("red", 152 / 103), _P),
@@ -446,10 +476,12 @@ _ALL = (
         for letter, packets, paper in (("c", 1500, 88.5), ("d", 1000, 86.0), ("e", 600, 82.0), ("f", 300, 80.0))
     ),
     *(
-        _exact(f"S11{letter}", "figure 4.12", f"PEP, {queue}, local queue {packets}, {flows} flows: {paper} Mbit/s",
-               _number(paper, "cubic", queue, packets, flows, experiment="pareto"), _P)
-        for letter, queue, packets, flows, paper in (
-            ("g", "red", 3000, 750, 93.8), ("h", "red", 3000, 1500, 91.0), ("i", "red", 1500, 1500, 94.4), ("j", "droptail", 3000, 750, 95.4),
+        _exact(f"S11{letter}", "figure 4.12",
+               f"PEP, {queue}, local queue {packets}, {flows} flows: {paper} Mbit/s, {paper - other_paper:+.1f} against {other[0]} {other[1]}",
+               _and_against(paper, (queue, packets, flows), other_paper, (*other, flows)), _P)
+        for letter, queue, packets, flows, paper, other, other_paper in (
+            ("g", "red", 3000, 750, 93.8, ("droptail", 3000), 95.4), ("h", "red", 3000, 1500, 91.0, ("red", 1500), 94.4),
+            ("i", "red", 1500, 1500, 94.4, ("red", 3000), 91.0), ("j", "droptail", 3000, 750, 95.4, ("red", 3000), 93.8),
         )
     ),
     _exact("S11l", "section 4.1", "500 Pareto flows make about 80 Mbit/s", _number(80, "none", "droptail", 600, 500, experiment="pareto", within=0.05), _P),

@@ -20,6 +20,14 @@ WEIGHTS = {"9:1": 0.1, "5:5": 0.5, "1:9": 0.9}
 SCALING = "ratio"
 #: Section 5.2.2: what the thesis does with one lost probe, and what a deployment would do.
 STRICT, RETRIES = 0, 5
+#: The thesis has no timer of probes; it only suggests one. A probe that is not lost is waited for, however long a queue is.
+UNTIMED: dict[str, Any] = {"timeout": "600 s"}
+#: ns-2's clock of 1999: ticks of 100 ms, integers, one timed segment a round trip; at least two ticks.
+NS2_TIMER: dict[str, Any] = {
+    "initial": "6 s", "min": "200 ms", "max": "64 s", "granularity": "100 ms", "ticks": True, "one_sample_per_round": True,
+}  # fmt: skip
+#: The same settings by RFC 6298's formulas, a sample for each ACK: REAL's timer is not described.
+PLAIN_TIMER: dict[str, Any] = {"initial": "6 s", "min": "200 ms", "max": "64 s", "granularity": "100 ms"}
 
 Settings = Mapping[str, Any]
 
@@ -30,7 +38,7 @@ def sttp(
     """STTP: congestion control and the packet pair that opens the connection; `settings` are the parameters of `sttp`."""
     w_new = settings.pop("w_new", WEIGHTS[weights])
     congestion = {"kind": "sttp", "scaling": SCALING, "w_new": w_new, "peer_window": window, **settings}
-    return {"congestion": congestion, "slow_start": {"kind": "packet_pair", **(probe or {})}}
+    return {"congestion": congestion, "slow_start": {"kind": "packet_pair", **(UNTIMED if probe is None else probe)}}
 
 
 #: What a protocol is called in this study, and what it is.
@@ -47,9 +55,9 @@ PROTOCOLS: Mapping[str, Settings] = {
 
 
 def tcp(
-    protocol: str | Settings, *, packet: int = PACKET, window: int | None = WINDOW, min_rto: str = "200 ms"
+    protocol: str | Settings, *, packet: int = PACKET, window: int | None = WINDOW, rto: Settings = NS2_TIMER
 ) -> dict[str, Any]:
-    """A connection as in ns-2 of 1999: one way, without a handshake, an ACK for each packet, a clock of 100 ms, Reno's loss recovery.
+    """A connection as in ns-2 of 1999: one way, without a handshake, an ACK for each packet, ticks of 100 ms, Reno's loss recovery.
 
     STTP opens with its probes all the same. `window` in packets.
     """
@@ -58,7 +66,7 @@ def tcp(
     shared = {
         "variant": "reno", "mss": f"{mss} B", "initial_window": 1, "delayed_ack": "off", "ack_every": 1, "timestamps": False,
         "limited_transmit": False, "max_retransmissions": 1000, "established": True, "nagle": False, "slow_start": {"kind": "standard", "counting": "acks"},
-        "rto": {"initial": "6 s", "min": min_rto, "max": "64 s", "granularity": "100 ms"},
+        "rto": dict(rto),
     }  # fmt: skip
     if window is not None:
         shared |= {"receive_buffer": f"{window} packets", "initial_ssthresh": f"{window} packets"}
@@ -148,7 +156,7 @@ def topology_1(
             "sink",
             name=f"source-{source}",
             start=start,
-            tcp=tcp(protocol, packet=packet, window=window),
+            tcp=tcp(protocol, packet=packet, window=window, rto=PLAIN_TIMER),
         )
     return built
 

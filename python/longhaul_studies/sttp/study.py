@@ -8,6 +8,7 @@ from .figures import FIGURES
 from .findings import FINDINGS
 from .grids import EXPERIMENTS, SCALES
 from .outcomes import TABLES
+from .readings import ABOUT, READINGS
 from .summary import CLAIMS, GAP
 from .targets import TARGETS
 
@@ -29,6 +30,8 @@ STUDY = Study(
     tables=TABLES,
     claims=CLAIMS,
     leading=("4.4", "4.5", "4.13"),
+    readings=READINGS,
+    readings_about=ABOUT,
     gap=GAP,
     speaker="the thesis",
     question="Does a token bucket at the rate of a packet pair suit interactive use better than TCP?",

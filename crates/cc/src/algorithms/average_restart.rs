@@ -15,7 +15,8 @@ pub struct AverageRestartParams {
     /// Weight of the present window in the average, updated with each ACK; 1 is no average at all.
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1, "x-unit" = "share"))]
     pub weight: f64,
-    /// A fast retransmit sets the window to the average too, not only a timeout.
+    /// A fast retransmit sets the window to the average too, not only a timeout. The average may be above half of the window, so that losses
+    /// go on: for comparison with its source alone.
     #[schemars(extend("x-unit" = "true or false"))]
     pub on_fast_retransmit: bool,
     /// What an ACK counts for: the bytes that it covers (RFC 3465) or one segment (RFC 2581, ns-2).

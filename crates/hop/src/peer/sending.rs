@@ -13,13 +13,19 @@ use quinn_proto::FrameStats;
 const OVERHEAD: u64 = 36;
 
 impl Peer {
-    /// The next batch to send. `buffer` is empty.
-    pub fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
+    /// The next batch to send. `buffer` is empty. Until `hold`, others have the rate that all peers share.
+    pub fn poll_transmit(
+        &mut self,
+        now: Instant,
+        hold: Option<Instant>,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit> {
         let at = self.clock.to_std(now);
         let allowance = {
             let mut core = self.shared.lock();
             self.unsent += std::mem::take(&mut core.lost);
-            let allowance = core.controller.allowance(now, self.config.batch);
+            let allowance =
+                hold.map_or_else(|| core.controller.allowance(now, self.config.batch), Allowance::Until);
             core.open = matches!(allowance, Allowance::Packets(_));
             core.asked = false;
             allowance
@@ -45,13 +51,21 @@ impl Peer {
             if !open {
                 let waits = !self.scheduler.is_empty() || !self.parity.is_empty() || !self.records.is_empty();
                 let asked = self.shared.lock().asked || waits;
-                if let (Allowance::Until(release), true) = (allowance, asked) {
-                    self.release = Some(release);
+                match allowance {
+                    Allowance::Until(_) if hold.is_some() => {
+                        self.queues |= asked;
+                        // What is not sent shows nothing about the path.
+                        self.shared.lock().controller.on_app_limited(now);
+                    }
+                    Allowance::Until(release) if asked => self.release = Some(release),
+                    _ => {}
                 }
                 return None;
             }
             self.unsent = 0;
-            if self.scheduler.is_empty() && self.parity.is_empty() {
+            let release = self.scheduler.release(now);
+            if (self.scheduler.is_empty() || release.is_some()) && self.parity.is_empty() {
+                self.release = release.or(self.release);
                 self.shared.lock().controller.on_app_limited(now);
                 return None;
             }
@@ -107,14 +121,15 @@ impl Peer {
                 self.unsent += length;
                 continue;
             }
-            let Some(key) = self.scheduler.next() else { return };
+            let Some(key) = self.scheduler.next(now) else { return };
             let Some(flow) = self.flows.get_mut(&key) else { continue };
             let quantum =
                 u64::from(self.config.mtu) * (1 + flow.open.map_or(0, |open| u64::from(open.priority)));
             let out = &mut flow.out;
             let codes = plan.codes(out, self.scheduler.len());
             // Turns in a row are handed over in one piece, for quinn-proto searches all pieces in flight for each packet.
-            let alone = self.scheduler.is_empty() && self.parity.is_empty();
+            let alone =
+                self.scheduler.is_empty() && self.parity.is_empty() && self.scheduler.is_unbounded(&out.turn);
             let alike = if alone { plan.alike(out).min(want - self.unsent) } else { 0 };
             let turns = alike.div_ceil(quantum).max(1);
             let mut stream = self.connection.send_stream(flow.stream);
@@ -137,12 +152,12 @@ impl Peer {
             self.unsent += fed;
             let mut last = fed;
             while last > quantum {
-                out.turn.sent(quantum);
+                self.scheduler.sent(now, &mut out.turn, quantum);
                 self.scheduler.put_back(key, &mut out.turn);
-                self.scheduler.next();
+                self.scheduler.next(now);
                 last -= quantum;
             }
-            out.turn.sent(last);
+            self.scheduler.sent(now, &mut out.turn, last);
             self.parity.after_feed(now, key, out, codes, &plan);
             if out.has_work() {
                 self.scheduler.put_back(key, &mut out.turn);

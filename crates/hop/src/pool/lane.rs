@@ -168,7 +168,7 @@ impl Lane {
     pub fn fill(&mut self, now: Instant, most: usize, out: &mut Vec<u8>) {
         out.append(&mut self.control);
         while out.len() < most {
-            let Some(number) = self.scheduler.next() else { return };
+            let Some(number) = self.scheduler.next(now) else { return };
             let Some(stream) = self.streams.get_mut(&number) else { continue };
             let mut left = TURN * (1 + u64::from(stream.open.priority));
             let to = &mut stream.out;
@@ -182,7 +182,7 @@ impl Lane {
                 Frame::Data { flow: number, bytes: &bytes }.write(out);
                 to.queued -= length;
                 to.sent += length;
-                to.turn.sent(length);
+                self.scheduler.sent(now, &mut to.turn, length);
                 left -= length;
             }
             if to.queued == 0 && to.phase == Phase::Ending && !to.ended {

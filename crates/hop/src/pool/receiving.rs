@@ -37,8 +37,17 @@ impl Pool {
             (false, Frame::Record(Record::Hello(hello))) => self.up(id, &hello),
             (false, _) => Err("a frame before the hello"),
             (true, Frame::Record(Record::Hello(_))) => Err("a second hello"),
-            // A pool has a frame of its own for that.
-            (true, Frame::Record(Record::Unknown | Record::Reset { .. })) => Ok(()),
+            // A pool has a frame of its own for resets, and no classes: the kernel decides what leaves when.
+            (
+                true,
+                Frame::Record(
+                    Record::Unknown
+                    | Record::Reset { .. }
+                    | Record::Class { .. }
+                    | Record::Classify { .. }
+                    | Record::Bounds { .. },
+                ),
+            ) => Ok(()),
             (true, Frame::Record(Record::Consumed { stream, offset })) => self.consumed(id, stream, offset),
             (true, Frame::Record(Record::Accepted { stream })) => {
                 self.accepted(id, stream);
@@ -248,7 +257,7 @@ impl Pool {
     fn give_up_outgoing(&mut self, id: LaneId, number: u64) {
         let Some(lane) = self.lanes.get_mut(&id) else { return };
         let Some(stream) = lane.streams.get_mut(&number) else { return };
-        lane.scheduler.remove(number);
+        lane.scheduler.remove(number, &mut stream.out.turn);
         let (lost, out) = (stream.out.outstanding(), &mut stream.out);
         *out.given_up.get_or_insert(0) += lost;
         (out.queued, out.consumed) = (0, out.sent);

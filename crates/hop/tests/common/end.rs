@@ -13,13 +13,15 @@ pub struct Job {
     pub at: Instant,
     pub request: u64,
     pub response: u64,
+    /// Class of the flow, 0 for none.
+    pub class: u16,
     /// The client begins to read only then, and never if this is [`Instant::FAR_FUTURE`].
     pub reads_from: Instant,
 }
 
 impl Job {
     pub fn new(at: Instant, request: u64, response: u64) -> Self {
-        Job { at, request, response, reads_from: Instant::ZERO }
+        Job { at, request, response, class: 0, reads_from: Instant::ZERO }
     }
 
     /// An address that carries both lengths: the server may be in another process.
@@ -111,6 +113,7 @@ impl End {
             confirm: false,
         };
         let flow = self.node.open(now, peer, open).unwrap();
+        self.node.classify(flow, self.jobs[job].class);
         let stream = Stream {
             client_of: Some(job),
             to_write: request,
@@ -236,6 +239,16 @@ impl End {
 
     pub fn pending(&self) -> bool {
         self.outcomes.contains(&Outcome::Pending)
+    }
+
+    /// Bytes that a job's client has read.
+    pub fn read_by(&self, job: usize) -> u64 {
+        self.streams.values().find(|stream| stream.client_of == Some(job)).map_or(0, |stream| stream.read)
+    }
+
+    /// The flow of a job that has begun.
+    pub fn flow_of(&self, job: usize) -> FlowId {
+        *self.streams.iter().find(|(_, stream)| stream.client_of == Some(job)).expect("it has begun").0
     }
 
     pub fn seconds(&self, job: usize) -> f64 {

@@ -306,6 +306,7 @@ impl Owners {
                 assert!(way.finished && way.read == way.written && !way.delivered, "{way:?}");
                 way.delivered = true;
             }
+            Event::Bounded { .. } => {}
             Event::Reset { flow, code, .. } => {
                 let flow = &mut self.flows[number(&flow)];
                 assert!(!flow.is_settled(side), "a reset of a flow that is over: {flow:?}");

@@ -109,10 +109,10 @@ fn load(
     let begin = Instant::now();
     let mut stream = connect()?;
     let Target { host, path, .. } = target;
-    write!(
-        stream,
+    let request = format!(
         "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: longhaul-pep\r\nConnection: close\r\n\r\n"
-    )?;
+    );
+    stream.write_all(request.as_bytes())?;
     let (mut bytes, mut first, mut room) = (0, vec![], vec![0; 64 << 10]);
     while bytes < MOST && begin.elapsed() < LONGEST {
         match stream.read(&mut room)? {

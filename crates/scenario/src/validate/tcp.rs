@@ -53,6 +53,12 @@ impl Checker {
         if rto.min > rto.max || rto.initial > rto.max {
             self.problem(&["rto"], "min and initial must not exceed max");
         }
+        if rto.ticks && rto.variation_by_round {
+            self.problem(
+                &["rto", "ticks"],
+                "ticks are BSD's estimate, variation_by_round is Linux's; give one of them",
+            );
+        }
         if let Err(message) = tcp.congestion.check() {
             self.problem(&["congestion"], message);
         }

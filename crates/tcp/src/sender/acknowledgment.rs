@@ -306,7 +306,7 @@ impl Sender {
         stats: &mut Stats,
     ) -> Option<Duration> {
         let timed_at =
-            if self.every_ack_sampled || self.variation_by_round { None } else { self.timed_segment(ack) };
+            if self.every_ack_sampled || self.every_ack_otherwise { None } else { self.timed_segment(ack) };
         let departures = self.log.acknowledge(ack);
         let unambiguous = prior_una >= self.retransmitted_below;
         let (oldest, newest) = if unambiguous {
@@ -318,7 +318,11 @@ impl Sender {
         };
         self.take_rtt(oldest, newest, stats);
         if let Some(timed_at) = timed_at {
-            self.rtt.sample(if unambiguous { now.since(timed_at) } else { newest });
+            if unambiguous {
+                self.rtt.sample_timed(timed_at, now);
+            } else {
+                self.rtt.sample_echoed(newest);
+            }
         }
         Some(newest)
     }
@@ -340,7 +344,7 @@ impl Sender {
         stats.rtt_sample(newest);
         if self.every_ack_sampled {
             self.rtt.sample(oldest);
-        } else if self.variation_by_round {
+        } else if self.every_ack_otherwise {
             self.rtt.sample_by_round(oldest, self.una, self.max);
         }
     }

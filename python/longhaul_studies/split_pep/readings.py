@@ -1,0 +1,66 @@
+"""Other readings of the thesis's runs: what ns-2 does that the base does not, and the access links that the thesis calls settable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..changing import Change, of_flows, of_middleboxes, of_run, with_changes
+from ..model import Case, Reading
+from .scenarios import DELAYED, NS2_SACK
+
+#: Targets of runs without the PEP: files, and Pareto sources.
+_FILES = ("S2a", "S2b", "S2c", "S3c", "S3d", "S5a", "S5b", "S5c", "S5e", "S6a", "S6b", "S6c", "S8a")
+_SOURCES = ("S9a", "S9b", "S9c", "S10d", "S11c", "S11d", "S11e", "S11f", "S11l", "S11m", "S11k")
+#: Targets of what the PEP gains.
+_GAINS = ("S8b", "S8d", "S8e")
+_FAST = {"rate": "1 Gbit/s"}
+
+
+def _without_pep(*changes: Change) -> Callable[[Case], Case | None]:
+    """The changes in runs without the PEP; those with it are the base's."""
+    return lambda case: with_changes(case, *changes) if case.parameters["mode"] == "none" else None
+
+
+def _shared(case: Case) -> Case | None:
+    """The shared connection of SACK, with ns-2's recovery at all hosts."""
+    if case.parameters["mode"] != "sack":
+        return None
+    return with_changes(case, of_flows(NS2_SACK), of_middleboxes(long=NS2_SACK))
+
+
+_IN_NS2 = (
+    "Simultaneous events go by the order in which they were scheduled, and SACK recovers with the pipe of 1996 (Fall and Floyd), in which lost packets stay"
+    ' (`run.ties = "scheduled"`, `variant = "sack1"`)'
+)
+READINGS = (
+    Reading(
+        "ns-2's order",
+        f"{_IN_NS2}. Runs with the PEP are the base's.",
+        "The thesis was made with ns-2, whose scheduler keeps events of one time in the order of their scheduling, and whose Sack1 is that of 1996. The base spreads such ties by a hash, which"
+        " favours no flow.",
+        (*_FILES, *_SOURCES, *_GAINS),
+        _without_pep(of_run(ties="scheduled"), of_flows(NS2_SACK)),
+    ),
+    Reading(
+        "ns-2's order, faster access",
+        f"{_IN_NS2}, and access links have 1 Gbit/s. Runs with the PEP are the base's.",
+        "The thesis calls the rate of the access links settable and names 100 Mbit/s. With the bottleneck's own rate they shape the bursts of slow start, so that a single flow loses in its access"
+        " link.",
+        (*_FILES, *_SOURCES, *_GAINS),
+        _without_pep(of_run(ties="scheduled"), of_flows(NS2_SACK, access=_FAST)),
+    ),
+    Reading(
+        "delayed ACKs, faster access",
+        "Receivers acknowledge every second packet, or after 100 ms, and access links have 1 Gbit/s. Runs with the PEP are the base's.",
+        "The thesis has sinks that delay ACKs at the split nodes, and does not say which sinks the receivers have.",
+        ("S8b", "S8d", "S8e", "S6a", "S6b", "S6c", "S2a", "S2b", "S2c"),
+        _without_pep(of_flows(DELAYED, access=_FAST)),
+    ),
+    Reading(
+        "ns-2's SACK on the split link",
+        'The shared connection and the hosts recover with the pipe of 1996 (`variant = "sack1"`).',
+        "It is the SACK that ns-2 has. At the end of slow start it cuts the window more deeply, and additive growth begins lower.",
+        ("S1a", "S1b"),
+        _shared,
+    ),
+)
