@@ -47,7 +47,7 @@ fn target(url: &str) -> Result<Target, Error> {
 pub(super) fn compare(url: &str, socks: Option<SocketAddr>) -> Result<Value, Error> {
     let target = target(url)?;
     let Some(socks) = socks else {
-        return Err(Error::Config("the trial needs `socks` in the file (step 5)".into()));
+        return Err(Error::Config("the trial needs `socks` in the file (Interfaces)".into()));
     };
     let failed =
         |why: std::io::Error| Error::Control(format!("{url} cannot be loaded by the accelerator: {why}"));
