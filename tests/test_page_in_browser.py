@@ -232,12 +232,13 @@ def test_the_set_up_shows_the_file_and_writes_it_with_consent(tmp_path: Path, wi
         browser.until("document.getElementById('done-file').textContent.includes('is written')")
         assert file.read_text() == shown
         written = tomllib.loads(shown)
-        assert (written["mode"], written["hop"]["send_rate"]) == ("hub", "49500000 bit/s")
+        assert (written["mode"], written["hop"]["send_rate"]) == ("hub", "49.5 Mbit/s")
         # A file that is there stays unless it may be replaced.
         browser.run(fill.format("terminal", "ship-2"))
         browser.run(click.format("draft"))
         browser.until("document.getElementById('file').textContent.includes('ship-2')")
-        assert browser.faults == []
+        # The browser notes each answer that is refused: here the rate that is none.
+        assert all("422" in fault for fault in browser.faults), browser.faults
         browser.run(click.format("write"))
         browser.until("document.getElementById('done-file').textContent.includes('exists; it is replaced only if')")
         assert file.read_text() == shown
