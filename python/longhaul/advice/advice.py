@@ -430,7 +430,7 @@ def _costs(trial: Trial, base: Trial, found: Diagnosis, after: Diagnosis, seed: 
     old_wait, new_wait = (_wait(one) for one in (found, after))
     if abs(new_wait - old_wait) > max(0.01, 0.2 * old_wait):
         costs.append(f"queueing delay p95 {quantity(old_wait, 's', 3)} → {quantity(new_wait, 's', 3)}")
-    old_waste, new_waste = (_retransmitted(one) for one in (found, after))
+    old_waste, new_waste = (resent(one.flows) for one in (found, after))
     if new_waste - old_waste > SAME:
         costs.append(f"retransmitted {quantity(old_waste, 'share', 2)} → {quantity(new_waste, 'share', 2)}")
     if trial.remedy and trial.remedy.cost:
@@ -452,7 +452,8 @@ def _wait(found: Diagnosis) -> float:
     return 0.0 if found.bottleneck is None else float(found.bottleneck["metrics"].get("queue_delay_p95_s") or 0.0)
 
 
-def _retransmitted(found: Diagnosis) -> float:
-    sent = math.fsum(float(flow["metrics"].get("sent_packets") or 0.0) for flow in found.flows)
-    again = math.fsum(float(flow["metrics"].get("retransmitted_packets") or 0.0) for flow in found.flows)
+def resent(flows: Sequence[Mapping[str, Any]]) -> float:
+    """The share of the packets that flows sent again."""
+    sent = math.fsum(float(flow["metrics"].get("sent_packets") or 0.0) for flow in flows)
+    again = math.fsum(float(flow["metrics"].get("retransmitted_packets") or 0.0) for flow in flows)
     return again / sent if sent else 0.0
