@@ -51,6 +51,7 @@ mod netlink;
 mod node;
 pub mod opening;
 mod outward;
+pub mod page;
 mod passage;
 mod pipe;
 pub mod plan;

@@ -11,7 +11,7 @@ use crate::lanes::LaneRate;
 use crate::leg::Leg;
 use crate::pipe::Pipe;
 use crate::sys;
-use crate::table::Carried;
+use crate::table::InTunnel;
 use crate::timer::Timer;
 use crate::udp::Udp;
 use bytes::{Bytes, BytesMut};
@@ -774,9 +774,9 @@ impl HopLeg {
     }
 
     /// What others need to count and to classify it.
-    pub fn carried(&self) -> Carried {
+    pub fn carried(&self) -> InTunnel {
         let (tunnel, class) = (self.tunnel.clone(), AtomicU16::new(self.class));
-        Carried { tunnel, flow: self.flow, dscp: self.dscp, class }
+        InTunnel { tunnel, flow: self.flow, dscp: self.dscp, class }
     }
 
     /// Lets the other node's flow begin.

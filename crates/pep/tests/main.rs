@@ -10,6 +10,7 @@ mod hubs;
 mod integrity;
 mod names;
 mod operation;
+mod page;
 mod resources;
 mod routers;
 mod sizing;
