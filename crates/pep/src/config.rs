@@ -63,6 +63,8 @@ pub struct Config {
     pub control: PathBuf,
     /// Address of the metrics, on loopback only; without it there are none.
     pub metrics: Option<SocketAddr>,
+    /// A web page for this machine's operator; without this table there is none.
+    pub page: Option<Page>,
     /// Form of the log.
     #[serde(default)]
     pub log: Log,
@@ -90,7 +92,73 @@ impl Default for Sandbox {
     }
 }
 
-fn control_path() -> PathBuf {
+/// The page for operators.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Page {
+    /// Where it is: an address on loopback with its port, or the path of a socket (`/run/longhaul-pep/page.sock`), which only root can open.
+    pub listen: PageAddress,
+}
+
+/// Where the page is.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum PageAddress {
+    /// An address on loopback.
+    Loopback(SocketAddr),
+    /// A Unix socket.
+    Socket(PathBuf),
+}
+
+impl PageAddress {
+    /// The port, unless another is chosen.
+    pub const PORT: u16 = 7716;
+    /// The port of the set-up, beside which a daemon has its page.
+    pub const SETUP_PORT: u16 = 7717;
+}
+
+impl Default for PageAddress {
+    fn default() -> PageAddress {
+        PageAddress::Loopback(([127, 0, 0, 1], PageAddress::PORT).into())
+    }
+}
+
+impl TryFrom<String> for PageAddress {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<PageAddress, String> {
+        if text.starts_with('/') {
+            return Ok(PageAddress::Socket(text.into()));
+        }
+        match text.parse::<SocketAddr>() {
+            Ok(at) if at.ip().is_loopback() && at.port() > 0 => Ok(PageAddress::Loopback(at)),
+            Ok(at) => Err(format!(
+                "{at} is not on loopback; the page changes this machine, write \"127.0.0.1:7716\" and reach it by `ssh -L`"
+            )),
+            Err(_) => Err(format!(
+                "\"{text}\" is neither an address on loopback, as in \"127.0.0.1:7716\", nor the path of a socket, as in \
+                 \"/run/longhaul-pep/page.sock\""
+            )),
+        }
+    }
+}
+
+impl From<PageAddress> for String {
+    fn from(at: PageAddress) -> String {
+        at.to_string()
+    }
+}
+
+impl std::fmt::Display for PageAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            PageAddress::Loopback(at) => write!(f, "{at}"),
+            PageAddress::Socket(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+pub(crate) fn control_path() -> PathBuf {
     "/run/longhaul-pep/control.sock".into()
 }
 

@@ -14,8 +14,8 @@ use crate::state::{self, State};
 use crate::table::Entrance;
 use crate::tunnel::Tunnel;
 use crate::{
-    Error, choice, confirm, control, descriptors, grants, hub, load, metrics, plan, reload, room, sandbox,
-    start, sys, system, verify,
+    Error, choice, confirm, control, descriptors, grants, hub, load, metrics, page, plan, reload, room,
+    sandbox, start, sys, system, verify,
 };
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sd_notify::NotifyState;
@@ -61,6 +61,7 @@ pub fn run(path: &Path) -> Result<(), Error> {
     let confirming = config.intercept.as_ref().filter(|_| config.mode != Mode::Hub);
     let confirm = confirming.map(Confirm::open).transpose()?.flatten();
     let control = control::Socket::bind(&config.control)?;
+    let page = page::start(&config, path)?;
     // The thread of the tunnel, which is a child of this one, is served before those that move bytes of connections.
     let usual = sys::nice();
     if config.hop.is_some() && sys::set_nice(usual - AHEAD).is_err() {
@@ -73,7 +74,7 @@ pub fn run(path: &Path) -> Result<(), Error> {
         .build()
         .map_err(failed)?;
     let hop = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?);
-    let privileged = Privileged { claim, helper, udp, lanes, confirm, control };
+    let privileged = Privileged { claim, helper, udp, lanes, confirm, control, page };
     runtime.block_on(serve(config, path.to_path_buf(), privileged, hop.clone()))
 }
 
@@ -88,6 +89,8 @@ struct Privileged {
     lanes: Option<Socket>,
     confirm: Option<Confirm>,
     control: control::Socket,
+    /// Held until the end.
+    page: Option<page::Beside>,
 }
 
 async fn serve(
@@ -96,7 +99,7 @@ async fn serve(
     privileged: Privileged,
     hop: Arc<Runtime>,
 ) -> Result<(), Error> {
-    let Privileged { claim: _held, helper, udp, lanes, confirm, control } = privileged;
+    let Privileged { claim: _held, helper, udp, lanes, confirm, control, page: _beside } = privileged;
     let mut listeners: Vec<(TcpListener, Entrance, Option<SocketAddr>)> = vec![];
     if let (Some(intercept), false) = (&config.intercept, config.mode == Mode::Hub) {
         listeners.extend(transparent(intercept)?.into_iter().map(|open| (open, Entrance::Intercepted, None)));
@@ -351,8 +354,11 @@ async fn watch(node: Arc<Node>) {
     let mut turned_away = 0;
     let mut small = std::collections::HashSet::new();
     let watchdog = sd_notify::watchdog_enabled().is_some();
+    let mut looked = Instant::now();
     loop {
         tokio::time::sleep(Duration::from_secs(1)).await;
+        page::reading::record(&node, looked.elapsed());
+        looked = Instant::now();
         let (limits, alive) = (node.shared.table.limits(), node.shared.table.len());
         most = most.max(alive);
         seconds += 1;

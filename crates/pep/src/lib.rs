@@ -48,6 +48,7 @@ mod netlink;
 mod node;
 pub mod opening;
 mod outward;
+pub mod page;
 mod passage;
 mod pipe;
 pub mod plan;

@@ -10,6 +10,8 @@ use crate::helper::Interception;
 use crate::hubs::Hubs;
 use crate::leg::{TcpLeg, prepare};
 use crate::outward::{Outward, set_class};
+use crate::page::history::History;
+use crate::page::saved::{Saved, Transfer};
 use crate::passage::Passage;
 use crate::plan::Gate;
 use crate::relay::{Relay, Shared, end_of};
@@ -117,6 +119,12 @@ pub(crate) struct Node {
     greetings: Greetings,
     /// Ends of connections logged in this second.
     lines: AtomicU64,
+    /// The last minutes and the last day.
+    pub history: Mutex<History>,
+    /// Time that downloads took and would have taken.
+    pub saved: Mutex<Saved>,
+    /// Least round trip of the tunnel in microseconds, 0 as long as there is none.
+    pub link_rtt: AtomicU64,
 }
 
 /// The server that a client requests.
@@ -176,6 +184,9 @@ impl Node {
             left_alone: Mutex::default(),
             greetings: Greetings::default(),
             lines: AtomicU64::new(0),
+            history: Mutex::default(),
+            saved: Mutex::default(),
+            link_rtt: AtomicU64::new(0),
         }
     }
 
@@ -327,7 +338,25 @@ impl Node {
     /// A connection has ended.
     pub fn ended(&self, entry: &Entry, end: End) {
         self.shared.table.leave(entry, end);
+        if end == End::Complete && entry.ends.entrance != Entrance::Tunnel {
+            self.count_saved(entry);
+        }
         self.log(entry, end);
+    }
+
+    /// Compares a connection that has ended complete with one of the kernel. Without a tunnel its own round trip counts.
+    fn count_saved(&self, entry: &Entry) {
+        let tunnel = Duration::from_micros(self.link_rtt.load(Ordering::Relaxed));
+        let own = entry.connected.get().copied().unwrap_or_default();
+        let flow = *entry.flow();
+        let transfer = Transfer {
+            down: flow.down.ledger().sent,
+            up: flow.up.ledger().sent,
+            busy: entry.busy(),
+            rtt: if self.hubs.get().is_some() { tunnel } else { own },
+            rate: self.config(|config| Some(config.hop.as_ref()?.receive_rate?.as_bps() as f64)),
+        };
+        self.saved.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).add(&transfer);
     }
 
     async fn connect_and_carry(
@@ -362,7 +391,9 @@ impl Node {
                 return end;
             }
         };
-        self.shared.table.connected(entry.since.elapsed());
+        let took = entry.since.elapsed();
+        self.shared.table.connected(took);
+        let _ = entry.connected.set(took);
         let reply = match answer {
             Answer::Nothing => vec![],
             Answer::Socks => socks::reply(Reply::Succeeded),

@@ -8,6 +8,7 @@ mod hubs;
 mod integrity;
 mod names;
 mod operation;
+mod page;
 mod resources;
 mod routers;
 mod sizing;
