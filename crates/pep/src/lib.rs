@@ -4,12 +4,15 @@
 //! ([`socks`], [`http`]), the state of a connection ([`flow`]). The rest is IO around them: `node` takes connections in,
 //! `relay` carries their bytes between two legs, `daemon` starts and stops.
 
+mod allotment;
 pub mod bench;
 #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), path = "no_calls.rs")]
 mod calls;
 pub mod capture;
 mod choice;
 mod claim;
+pub mod class;
+mod classes;
 pub mod config;
 mod confirm;
 pub mod control;
@@ -49,6 +52,7 @@ mod netlink;
 mod node;
 pub mod opening;
 mod outward;
+pub mod page;
 mod passage;
 mod pipe;
 pub mod plan;
@@ -76,5 +80,6 @@ mod timer;
 mod tunnel;
 mod udp;
 mod verify;
+mod volumes;
 
 pub use error::Error;
