@@ -184,7 +184,7 @@ deb: check-deb
 	@rm -rf out/deb out/packages && mkdir -p out/deb
 	$(if $(filter test,$(DEB_PROFILE)),cargo test --test emu --test pep --no-run,cargo build --profile $(DEB_PROFILE) --bin longhaul-emu --bin longhaul-pep) --workspace --locked
 	scripts/package-documents out/packages/longhaul-emu docs/emulator.md docs/reference/scenario.md $(DEB_DOCUMENTS)
-	scripts/package-documents out/packages/longhaul-pep docs/accelerator.md docs/hop.md $(DEB_DOCUMENTS)
+	scripts/package-documents out/packages/longhaul-pep docs/accelerator.md docs/setup.md docs/hop.md $(DEB_DOCUMENTS)
 	scripts/package-documents out/packages CHANGELOG.md
 	set -e; for name in longhaul-emu longhaul-pep; do \
 	  gzip -9nc out/packages/CHANGELOG.md >out/packages/$$name/changelog.gz; \

@@ -303,7 +303,9 @@ def test_a_dot_plot_can_be_explored(command, tmp_path, scenario, width):
     means = panel["columns"][1]
     assert means == sorted(means, reverse=True)
     # The pointer in the first row, and the arrow keys from row to row: setting, mean, interval, seeds.
-    assert re.match(rf"congestion {names[0]}: Goodput [\d.]+ .*bit/s.*, 2 seeds$", found["hover"]), found["hover"]
+    assert re.match(rf"congestion {names[0]}: Goodput over the run [\d.]+ .*bit/s.*, 2 seeds$", found["hover"]), found[
+        "hover"
+    ]
     assert found["focused"]
     assert [re.match(r"congestion (\w+):", text)[1] for text in found["keys"]] == [
         names[number] for number in (0, 0, 0, 1, 0)
@@ -368,9 +370,9 @@ def test_the_first_screen_has_the_answer_the_numbers_and_a_figure(command, tmp_p
     )
     page = (out / "report.html").read_text()
     answer = unescape(re.search(r'<div class="answer">(.*?)</div>', page, re.DOTALL)[1])
-    assert re.search(r"Goodput: from [\d.]+ .*bit/s with .* to [\d.]+ .*bit/s with ", answer.replace("\u00a0", " ")), (
-        answer
-    )
+    assert re.search(
+        r"Goodput over the run: from [\d.]+ .*bit/s with .* to [\d.]+ .*bit/s with ", answer.replace("\u00a0", " ")
+    ), answer
     assert page.index('class="key"') < page.index('class="answer"') < page.index("<figure") < page.index("<h2>")
     (found,) = rows_tried(out / "report.html", 0, 1, "--window-size=1400,900")
     assert found["first"] < 900

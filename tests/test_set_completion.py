@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
 from longhaul.cli import options
 
 
@@ -27,3 +33,44 @@ def test_a_result_given_as_a_scenario_is_told_so(command, scenario, tmp_path):
     assert outcome.code != 0
     assert "it is a result: its scenario is " in outcome.err
     assert "longhaul explain" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("words", "current"),
+    [
+        (["run", "FILE", "--set", "link.satellite."], 4),
+        # Bash splits words at the equals sign.
+        (["run", "FILE", "--set", "=", "link.satellite."], 5),
+        (["run", "FILE", "--set=link.satellite."], 3),
+        (["run", "--set", "link.satellite.", "FILE"], None),
+        (["advise", "FILE", "--set", "link.satellite."], 4),
+    ],
+)
+def test_bash_completes_settings_however_it_splits_them(scenario, words, current):
+    """The function is run as `--show-completion bash` prints it."""
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("needs bash")
+    program = Path(sys.executable).parent / "longhaul"
+    if not program.exists():
+        pytest.skip("needs the installed command")
+    words = [str(scenario) if word == "FILE" else word for word in words]
+    if current is None:
+        # What stands behind the word is not looked at.
+        words, current = words[:-1], 3
+    script = (
+        'eval "$(longhaul --show-completion bash)"\n'
+        f"COMP_WORDS=(longhaul {' '.join(words)}); COMP_CWORD={current}\n"
+        "_longhaul_completion longhaul\n"
+        'printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [bash, "-c", script], env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=60
+    )
+    offered = done.stdout.split()
+    if str(scenario) in words:
+        assert offered, done.stderr
+        assert all("link.satellite." in word for word in offered)
+    else:
+        assert offered == []

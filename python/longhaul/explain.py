@@ -151,7 +151,11 @@ def explain_path(
     if what.is_dir() or not (what.exists() or what.suffix == ".toml"):
         return explain_result(load_run(what), seconds, chosen, observer)
     document = read(what)
+    began = time.monotonic()
     summary = core.run(document, changes, tables=False)
+    if late := _too_long(time.monotonic() - began, seconds):
+        content = tomllib.loads(core.resolve(document, changes)[0])
+        return Explained(str(summary["name"]), _chosen(summary, chosen), reason=late, content=content)
     return _explained(document, changes, summary, seconds, chosen, observer)
 
 
@@ -231,10 +235,14 @@ def _untestable(result: Result, seconds: float) -> str:
         return "real packets and real kernels never repeat exactly"
     if not content_of(result):
         return "its scenario was not kept, so nothing can be run again"
-    took = float(result.timing.get("wall_s") or 0.0) if result.path else 0.0
-    if took > _MOST_OF_BUDGET * seconds:
-        return f"the run itself took {quantity(took, 's', 2)}, and {quantity(seconds, 's')} have no room for the runs without each cause (--budget)"
-    return ""
+    return _too_long(float(result.timing.get("wall_s") or 0.0) if result.path else 0.0, seconds)
+
+
+def _too_long(took: float, seconds: float) -> str:
+    """Why a scenario whose own run took so long is not run again; an empty text if there is time for it."""
+    if took <= _MOST_OF_BUDGET * seconds:
+        return ""
+    return f"the run itself took {quantity(took, 's', 2)}, and {quantity(seconds, 's')} have no room for the runs without each cause (--budget)"
 
 
 def _chosen(

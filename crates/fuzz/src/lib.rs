@@ -72,6 +72,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "scenario", run: scenario, seeds: seeds::scenarios },
     Target { name: "socks", run: socks, seeds: seeds::socks },
     Target { name: "http_connect", run: http_connect, seeds: seeds::http_connects },
+    Target { name: "pep_page", run: pep_page, seeds: seeds::page_requests },
     Target { name: "pep_config", run: pep_config, seeds: seeds::pep_configs },
     Target { name: "pep_opening", run: pep_opening, seeds: seeds::packets },
     Target { name: "pep_control", run: pep_control, seeds: seeds::pep_commands },
@@ -477,6 +478,21 @@ pub fn socks(input: &[u8]) {
     }
     if let Step::Done(found, used) = request(input) {
         assert_eq!(request(&input[..used]), Step::Done(found, used));
+    }
+}
+
+/// A request of the page: it is the same without what follows, and within its bounds.
+pub fn pep_page(input: &[u8]) {
+    use longhaul_pep::page::request::{LONGEST_BODY, LONGEST_HEAD, Step, head};
+    match head(input) {
+        Step::More => assert!(input.len() < LONGEST_HEAD),
+        Step::Refused(status) => assert!((400..600).contains(&status)),
+        Step::Done(request, used) => {
+            assert!(used <= input.len() && used <= LONGEST_HEAD && request.length <= LONGEST_BODY);
+            assert!(request.path.starts_with('/') && !request.host.is_empty());
+            let _ = request.number("since");
+            assert_eq!(head(&input[..used]), Step::Done(request, used));
+        }
     }
 }
 

@@ -299,6 +299,7 @@ pub fn pep_commands() -> Vec<Vec<u8>> {
     let commands = [
         Command::Status,
         Command::Flows,
+        Command::Page { since: 12 },
         Command::Drain,
         Command::Bypass { on: true },
         Command::Bench { seconds: 5 },
@@ -371,6 +372,16 @@ pub fn socks() -> Vec<Vec<u8>> {
         vec![5, 1, 0, 1, 192, 0, 2, 1, 0, 80],
         [&[5, 1, 0, 3, 11][..], b"example.com", &[1, 187]].concat(),
         [&[5, 1, 0, 4][..], &[0; 15], &[1, 0, 80]].concat(),
+    ]
+}
+
+/// Requests of the accelerator's page.
+pub fn page_requests() -> Vec<Vec<u8>> {
+    vec![
+        b"GET /api/now?since=12 HTTP/1.1\r\nHost: 127.0.0.1:7716\r\nAuthorization: Bearer abc\r\n\r\n".to_vec(),
+        b"POST /api/bypass HTTP/1.1\r\nHost: [::1]\r\nOrigin: http://[::1]\r\nContent-Type: application/json\r\n\
+          Content-Length: 11\r\n\r\n{\"on\":true}"
+            .to_vec(),
     ]
 }
 

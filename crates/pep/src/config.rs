@@ -1,5 +1,6 @@
 //! The configuration file: what there is to set, with defaults and meaning. [`crate::load`] reads and checks it.
 
+pub use crate::class::{Class, Period};
 pub use crate::destinations::Destinations;
 pub use crate::hub_name::HubName;
 use crate::prefix::{Ports, Prefix};
@@ -55,6 +56,9 @@ pub struct Config {
     /// The terminals that a hub serves.
     #[serde(default)]
     pub terminal: Vec<Terminal>,
+    /// Classes of connections, at a terminal: shares of the tunnel, and volumes.
+    #[serde(default)]
+    pub class: Vec<Class>,
     /// The class of a client's packets (DSCP, of its first one) is given to those to the server, and to the answers.
     #[serde(default = "yes")]
     pub dscp: bool,
@@ -63,6 +67,8 @@ pub struct Config {
     pub control: PathBuf,
     /// Address of the metrics, on loopback only; without it there are none.
     pub metrics: Option<SocketAddr>,
+    /// A web page for this machine's operator; without this table there is none.
+    pub page: Option<Page>,
     /// Form of the log.
     #[serde(default)]
     pub log: Log,
@@ -90,7 +96,73 @@ impl Default for Sandbox {
     }
 }
 
-fn control_path() -> PathBuf {
+/// The page for operators.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Page {
+    /// Where it is: an address on loopback with its port, or the path of a socket (`/run/longhaul-pep/page.sock`), which only root can open.
+    pub listen: PageAddress,
+}
+
+/// Where the page is.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum PageAddress {
+    /// An address on loopback.
+    Loopback(SocketAddr),
+    /// A Unix socket.
+    Socket(PathBuf),
+}
+
+impl PageAddress {
+    /// The port, unless another is chosen.
+    pub const PORT: u16 = 7716;
+    /// The port of the set-up, beside which a daemon has its page.
+    pub const SETUP_PORT: u16 = 7717;
+}
+
+impl Default for PageAddress {
+    fn default() -> PageAddress {
+        PageAddress::Loopback(([127, 0, 0, 1], PageAddress::PORT).into())
+    }
+}
+
+impl TryFrom<String> for PageAddress {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<PageAddress, String> {
+        if text.starts_with('/') {
+            return Ok(PageAddress::Socket(text.into()));
+        }
+        match text.parse::<SocketAddr>() {
+            Ok(at) if at.ip().is_loopback() && at.port() > 0 => Ok(PageAddress::Loopback(at)),
+            Ok(at) => Err(format!(
+                "{at} is not on loopback; the page changes this machine, write \"127.0.0.1:7716\" and reach it by `ssh -L`"
+            )),
+            Err(_) => Err(format!(
+                "\"{text}\" is neither an address on loopback, as in \"127.0.0.1:7716\", nor the path of a socket, as in \
+                 \"/run/longhaul-pep/page.sock\""
+            )),
+        }
+    }
+}
+
+impl From<PageAddress> for String {
+    fn from(at: PageAddress) -> String {
+        at.to_string()
+    }
+}
+
+impl std::fmt::Display for PageAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            PageAddress::Loopback(at) => write!(f, "{at}"),
+            PageAddress::Socket(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+pub(crate) fn control_path() -> PathBuf {
     "/run/longhaul-pep/control.sock".into()
 }
 
@@ -328,6 +400,8 @@ pub struct Hop {
     pub receive_rate: Option<Rate>,
     /// This node never sends faster.
     pub most_rate: Option<Rate>,
+    /// What a hub sends to all terminals together at most; they share it by `weight` and `floor` of `[[terminal]]`.
+    pub total_rate: Option<Rate>,
     /// Others use the link too: where it is overloaded, the tunnel takes a part as one flow of CUBIC would.
     #[serde(default)]
     pub shared: bool,
@@ -450,6 +524,19 @@ pub struct Terminal {
     /// Where its clients may connect to, besides what `destinations` states for all.
     #[serde(default)]
     pub destinations: Destinations,
+    /// Parts of `hop.total_rate` among terminals that are sent something, 1 to 1000, by default 1.
+    pub weight: Option<u32>,
+    /// Up to this rate it goes before the others.
+    pub floor: Option<Rate>,
+    /// It gets and sends no more, over QUIC.
+    pub ceiling: Option<Rate>,
+    /// Bytes in a period, both directions together, with what QUIC adds.
+    pub quota: Option<Size>,
+    /// When they begin to count anew (UTC).
+    #[serde(default)]
+    pub period: Period,
+    /// What it gets and sends beyond its quota, until the period ends.
+    pub over: Option<Rate>,
 }
 
 /// A public key: 32 bytes, written in 64 hexadecimal digits.

@@ -25,6 +25,11 @@ pub enum Command {
     Status,
     /// All connections.
     Flows,
+    /// What the page shows.
+    Page {
+        /// The history after this time, in seconds since 1970.
+        since: u64,
+    },
     /// Lets connections end, then stops.
     Drain,
     /// Whether new connections pass untouched.
@@ -64,26 +69,8 @@ impl Drop for Socket {
 impl Socket {
     /// Opens the socket. One that a killed daemon has left behind is replaced; one of a running daemon is an error.
     pub fn bind(path: &Path) -> Result<Socket, Error> {
-        if Plain::connect(path).is_ok() {
-            let why = "a daemon answers there already; stop it, or choose another `control`";
-            return Err(Error::system(format!("open the control socket {}", path.display()), why));
-        }
-        let failed = |why: std::io::Error| {
-            let hint = if why.kind() == ErrorKind::PermissionDenied {
-                "; it needs root, or another `control`"
-            } else {
-                ""
-            };
-            Error::system(format!("open the control socket {}", path.display()), format!("{why}{hint}"))
-        };
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(failed)?;
-        }
-        let _ = std::fs::remove_file(path);
-        let before = umask(Mode::S_IRWXG | Mode::S_IRWXO | Mode::S_IXUSR);
-        let listener = Plainly::bind(path);
-        umask(before);
-        Ok(Socket { path: path.to_path_buf(), listener: listener.map_err(failed)? })
+        let listener = bind(path, "control socket", "control")?;
+        Ok(Socket { path: path.to_path_buf(), listener })
     }
 
     /// Answers, for ever.
@@ -103,6 +90,31 @@ impl Socket {
             }
         })
     }
+}
+
+/// Opens a socket for root and this user alone: `what` it is, and the `setting` of its path. One that nobody answers is replaced.
+pub(crate) fn bind(path: &Path, what: &str, setting: &str) -> Result<Plainly, Error> {
+    let open = || format!("open the {what} {}", path.display());
+    if Plain::connect(path).is_ok() {
+        let why = format!("a daemon answers there already; stop it, or choose another `{setting}`");
+        return Err(Error::system(open(), why));
+    }
+    let failed = |why: std::io::Error| {
+        let hint = if why.kind() == ErrorKind::PermissionDenied {
+            format!("; it needs root, or another `{setting}`")
+        } else {
+            String::new()
+        };
+        Error::system(open(), format!("{why}{hint}"))
+    };
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let _ = std::fs::remove_file(path);
+    let before = umask(Mode::S_IRWXG | Mode::S_IRWXO | Mode::S_IXUSR);
+    let listener = Plainly::bind(path);
+    umask(before);
+    listener.map_err(failed)
 }
 
 async fn answer(node: Arc<Node>, stream: UnixStream) {
@@ -125,6 +137,7 @@ async fn obey(node: &Arc<Node>, command: Command) -> serde_json::Value {
     match command {
         Command::Status => serde_json::json!(report::status(node)),
         Command::Flows => serde_json::json!(report::flows(node)),
+        Command::Page { since } => crate::page::reading::of_node(node, since),
         Command::Bench { seconds } => match crate::bench::measure(node, seconds).await {
             Ok(measured) => serde_json::json!(measured),
             Err(why) => serde_json::json!({ "error": why }),

@@ -14,8 +14,8 @@ use crate::state::{self, State};
 use crate::table::Entrance;
 use crate::tunnel::Tunnel;
 use crate::{
-    Error, choice, confirm, control, descriptors, grants, hub, load, metrics, plan, reload, room, sandbox,
-    start, sys, system, verify,
+    Error, choice, classes, confirm, control, descriptors, grants, hub, load, metrics, page, plan, reload,
+    room, sandbox, start, sys, system, verify,
 };
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sd_notify::NotifyState;
@@ -61,6 +61,7 @@ pub fn run(path: &Path) -> Result<(), Error> {
     let confirming = config.intercept.as_ref().filter(|_| config.mode != Mode::Hub);
     let confirm = confirming.map(Confirm::open).transpose()?.flatten();
     let control = control::Socket::bind(&config.control)?;
+    let page = page::start(&config, path)?;
     // The thread of the tunnel, which is a child of this one, is served before those that move bytes of connections.
     let usual = sys::nice();
     if config.hop.is_some() && sys::set_nice(usual - AHEAD).is_err() {
@@ -73,7 +74,7 @@ pub fn run(path: &Path) -> Result<(), Error> {
         .build()
         .map_err(failed)?;
     let hop = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?);
-    let privileged = Privileged { claim, helper, udp, lanes, confirm, control };
+    let privileged = Privileged { claim, helper, udp, lanes, confirm, control, page };
     runtime.block_on(serve(config, path.to_path_buf(), privileged, hop.clone()))
 }
 
@@ -88,6 +89,8 @@ struct Privileged {
     lanes: Option<Socket>,
     confirm: Option<Confirm>,
     control: control::Socket,
+    /// Held until the end.
+    page: Option<page::Beside>,
 }
 
 async fn serve(
@@ -96,7 +99,7 @@ async fn serve(
     privileged: Privileged,
     hop: Arc<Runtime>,
 ) -> Result<(), Error> {
-    let Privileged { claim: _held, helper, udp, lanes, confirm, control } = privileged;
+    let Privileged { claim: _held, helper, udp, lanes, confirm, control, page: _beside } = privileged;
     let mut listeners: Vec<(TcpListener, Entrance, Option<SocketAddr>)> = vec![];
     if let (Some(intercept), false) = (&config.intercept, config.mode == Mode::Hub) {
         listeners.extend(transparent(intercept)?.into_iter().map(|open| (open, Entrance::Intercepted, None)));
@@ -125,6 +128,7 @@ async fn serve(
         carriers(&node, &tunnels, &common, lanes, &changed)?;
         let names = node.config(|config| config.hop.as_ref().map(Hop::hubs)).unwrap_or_default();
         let _ = node.hubs.set(Hubs::new(tunnels.clone(), names));
+        classes::apply(&node);
         let (sender, receiver) = mpsc::unbounded_channel();
         tokio::spawn(hub::serve(node.clone(), receiver));
         tokio::spawn(hubs::follow(node.clone(), changed.clone()));
@@ -166,6 +170,7 @@ async fn serve(
     tokio::spawn(control.serve(node.clone())?);
     tokio::spawn(watch(node.clone()));
     tokio::spawn(grants::serve(node.clone()));
+    tokio::spawn(classes::allot(node.clone()));
     tokio::spawn({
         let node = node.clone();
         async move {
@@ -188,6 +193,9 @@ async fn serve(
     }
     if let Err(why) = state.save(&remembered(&node)) {
         tracing::warn!("the rates are not kept: {why}");
+    }
+    if let Err(why) = node.classes.save() {
+        tracing::warn!("volumes are not kept: {why}");
     }
     for tunnel in node.tunnels() {
         tunnel.close().await;
@@ -328,6 +336,7 @@ fn reload(node: &Arc<Node>, path: &Path) -> Result<(), Error> {
             tunnel.trust(start::keys(&next));
         }
     }
+    classes::apply(node);
     let Some((intercept, limits, hubs)) = node.intercepted() else { return Ok(()) };
     let gate = node.shut.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).gate();
     let interception = node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -351,8 +360,12 @@ async fn watch(node: Arc<Node>) {
     let mut turned_away = 0;
     let mut small = std::collections::HashSet::new();
     let watchdog = sd_notify::watchdog_enabled().is_some();
+    let mut looked = Instant::now();
     loop {
         tokio::time::sleep(Duration::from_secs(1)).await;
+        classes::apply(&node);
+        page::reading::record(&node, looked.elapsed());
+        looked = Instant::now();
         let (limits, alive) = (node.shared.table.limits(), node.shared.table.len());
         most = most.max(alive);
         seconds += 1;
@@ -439,9 +452,9 @@ async fn remember(node: Arc<Node>, mut state: State) {
     let mut failed = false;
     loop {
         tokio::time::sleep(KEEP).await;
-        match state.save(&remembered(&node)) {
+        match state.save(&remembered(&node)).and(node.classes.save()) {
             Err(why) if !std::mem::replace(&mut failed, true) => {
-                tracing::warn!("the rates are not kept: {why}");
+                tracing::warn!("rates and volumes are not kept: {why}");
             }
             _ => {}
         }

@@ -9,7 +9,7 @@ use longhaul_pep::control::{self, Command};
 use longhaul_pep::doctor::{self, Verdict};
 use longhaul_pep::firewall::Firewall;
 use longhaul_pep::journal;
-use longhaul_pep::{Error, bench, capture, daemon, keys, load, sizing};
+use longhaul_pep::{Error, bench, capture, daemon, keys, load, page, sizing};
 use longhaul_program::print;
 use std::fmt::Display;
 use std::io::IsTerminal;
@@ -116,11 +116,25 @@ enum Action {
         #[arg(long)]
         show: bool,
     },
+    /// Set this machine up in a browser: a page that asks for what is needed, checks the file, writes and starts it (needs root)
+    Setup {
+        /// Where the page is, on loopback; from elsewhere, ssh -L 7717:127.0.0.1:7717 leads there
+        #[arg(long, default_value_t = ([127, 0, 0, 1], longhaul_pep::config::PageAddress::SETUP_PORT).into())]
+        listen: std::net::SocketAddr,
+        /// Control socket of the accelerator that is set up, if not the usual one
+        #[arg(long)]
+        control: Option<PathBuf>,
+    },
+    /// Print the address of the page ([page] in the file), with the token that opens it
+    Page,
     /// Remove what a killed accelerator has left behind
     Clean,
     /// The part of `run` that changes the network; not for people
     #[command(hide = true)]
     Helper,
+    /// The part of `run` that serves the page; not for people
+    #[command(hide = true)]
+    PageServer,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -242,6 +256,14 @@ fn act(cli: &Cli) -> Result<(), Error> {
             line(format_args!("{} packets of {} in {}", done.packets, done.what, out.display()))
         }
         Action::Helper => longhaul_pep::helper::serve(),
+        Action::Setup { listen, control } => page::set_up(path, *listen, control.clone(), |address| {
+            line(format_args!("open {address}\nCtrl-C ends the set-up; what it has started goes on"))
+        }),
+        Action::Page => line(page::address(path)?),
+        Action::PageServer => {
+            log_as(load::load(path)?.log);
+            page::serve(path)
+        }
         Action::Keygen { file, show: false } => line(keys::generate(file)?),
         Action::Keygen { file, show: true } => {
             line(format_args!("{}", longhaul_pep::config::Key(keys::load(file)?.public_key().0)))

@@ -199,6 +199,9 @@ impl<C: Leg, S: Leg> Relay<C, S> {
             let n = ready!(to.poll_write(cx, chunk.filled()))?;
             chunk.remove(n);
             self.entry.flow().direction(way).sent(n);
+            if way == Way::Down {
+                self.entry.deliver();
+            }
             if chunk.filled().is_empty() {
                 carried.chunk.take().into_iter().for_each(|chunk| self.shared.pool.give(chunk));
             }
@@ -206,6 +209,9 @@ impl<C: Leg, S: Leg> Relay<C, S> {
         while let Some(pipe) = &mut carried.pipe {
             let n = ready!(to.poll_drain(cx, pipe))?;
             self.entry.flow().direction(way).sent(n);
+            if way == Way::Down {
+                self.entry.deliver();
+            }
             if pipe.held() == 0 {
                 carried.pipe.take().into_iter().for_each(|pipe| self.shared.pool.give_pipe(pipe));
             }

@@ -2,10 +2,14 @@
 
 use crate::config::Limits;
 use crate::flow::{End, Flow, Ledger};
+use crate::page::hosts::{Carried, Hosts};
+use crate::page::saved::PAUSE;
+use crate::tunnel::Tunnel;
+use longhaul_hop::FlowId;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -42,6 +46,16 @@ pub(crate) enum State {
 /// All states.
 pub(crate) const STATES: [State; 4] = [State::Opening, State::Open, State::HalfClosed, State::Closing];
 
+/// What carries a connection through the tunnel.
+pub(crate) struct InTunnel {
+    pub tunnel: Arc<Tunnel>,
+    pub flow: FlowId,
+    /// Code point of the client's first packet.
+    pub dscp: u8,
+    /// Its class in the hop.
+    pub class: AtomicU16,
+}
+
 /// A connection that is alive.
 pub(crate) struct Entry {
     pub id: u64,
@@ -53,13 +67,34 @@ pub(crate) struct Entry {
     pub proxy: OnceLock<SocketAddr>,
     /// The server as it was reached, where that differs: another address of its name, or the name that the hub looks up.
     pub reached: OnceLock<String>,
+    /// The flow of the tunnel that carries it, at a terminal.
+    pub carried: OnceLock<InTunnel>,
+    /// Bytes of it that its class has counted.
+    pub counted: AtomicU64,
     /// Bytes in the kernel's buffers that senders take for delivered, at the last look.
     pub in_kernel: AtomicU64,
+    /// The time to the server's answer.
+    pub connected: OnceLock<Duration>,
+    /// Microseconds after `since` at which the client got its last bytes, and those of them without long pauses.
+    delivered: AtomicU64,
+    busy: AtomicU64,
     state: AtomicU8,
     flow: Mutex<Flow>,
 }
 
 impl Entry {
+    /// The client gets bytes now.
+    pub fn deliver(&self) {
+        let now = self.since.elapsed().as_micros() as u64;
+        let gap = now.saturating_sub(self.delivered.swap(now, Ordering::Relaxed));
+        self.busy.fetch_add(gap.min(PAUSE.as_micros() as u64), Ordering::Relaxed);
+    }
+
+    /// The time to the client's last bytes, of each pause [`PAUSE`] at most.
+    pub fn busy(&self) -> Duration {
+        Duration::from_micros(self.busy.load(Ordering::Relaxed))
+    }
+
     pub fn flow(&self) -> MutexGuard<'_, Flow> {
         lock(&self.flow)
     }
@@ -136,6 +171,7 @@ struct Inside {
     per_source: HashMap<IpAddr, usize>,
     /// Of connections that have ended.
     past: Totals,
+    hosts: Hosts,
 }
 
 impl Inside {
@@ -150,7 +186,12 @@ impl Inside {
             outward: OnceLock::new(),
             proxy: OnceLock::new(),
             reached: OnceLock::new(),
+            carried: OnceLock::new(),
+            counted: AtomicU64::new(0),
             in_kernel: AtomicU64::new(0),
+            connected: OnceLock::new(),
+            delivered: AtomicU64::new(0),
+            busy: AtomicU64::new(0),
             state: AtomicU8::new(State::Opening as u8),
             flow: Mutex::default(),
         });
@@ -158,6 +199,11 @@ impl Inside {
         *self.per_source.entry(ends.client.ip().to_canonical()).or_default() += 1;
         entry
     }
+}
+
+fn carried(flow: &Flow, is_open: bool) -> Carried {
+    let (down, up) = (flow.down.ledger().sent, flow.up.ledger().sent);
+    Carried { open: u64::from(is_open), ended: u64::from(!is_open), down, up }
 }
 
 /// All connections.
@@ -168,8 +214,13 @@ pub(crate) struct Table {
 
 impl Table {
     pub fn new(limits: Limits) -> Table {
-        let inside =
-            Inside { next: 1, alive: HashMap::new(), per_source: HashMap::new(), past: Totals::default() };
+        let inside = Inside {
+            next: 1,
+            alive: HashMap::new(),
+            per_source: HashMap::new(),
+            past: Totals::default(),
+            hosts: Hosts::default(),
+        };
         Table { limits: Mutex::new(limits), inside: Mutex::new(inside) }
     }
 
@@ -229,6 +280,7 @@ impl Table {
         let flow = *entry.flow();
         inside.past.up.add(&flow.up.ledger());
         inside.past.down.add(&flow.down.ledger());
+        inside.hosts.add(source, &carried(&flow, false));
         *inside.past.ended.entry(end).or_default() += 1;
     }
 
@@ -252,6 +304,19 @@ impl Table {
         let mut all: Vec<Arc<Entry>> = lock(&self.inside).alive.values().cloned().collect();
         all.sort_by_key(|entry| entry.id);
         all
+    }
+
+    /// What each client has carried since the start, those of connections alive included.
+    pub fn hosts(&self) -> Hosts {
+        let (mut hosts, alive) = {
+            let inside = lock(&self.inside);
+            (inside.hosts.clone(), inside.alive.values().cloned().collect::<Vec<_>>())
+        };
+        for entry in alive {
+            let flow = *entry.flow();
+            hosts.add(entry.ends.client.ip().to_canonical(), &carried(&flow, true));
+        }
+        hosts
     }
 
     /// All numbers, those of connections alive included.

@@ -3,11 +3,14 @@
 mod astray;
 mod bed;
 mod carriers;
+mod classes;
 mod firewalls;
+mod fleets;
 mod hubs;
 mod integrity;
 mod names;
 mod operation;
+mod page;
 mod resources;
 mod routers;
 mod sizing;

@@ -12,7 +12,7 @@ import os
 import re
 import time
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from ..sweep import ENGINES
 from ..values import folder, whole, word
 from ..why.engine import Lab
 from ..why.waterfall import TIE, waterfall
-from .advice import NEARLY, Advice, LeastChange, Row, Untried
+from .advice import NEARLY, Advice, LeastChange, Row, Untried, resent
 from .diagnosis import Diagnosis, uses_tcp
 from .goal import Goal, read_goal
 from .least import meets, search
@@ -40,6 +40,8 @@ __all__ = ["PLACES", "Advice", "LeastChange", "Limit", "Row", "Untried", "advise
 
 #: Seeds for each remedy before pairs are made, and at most.
 _SEEDS_BEFORE_PAIRS, _SEEDS = 4, 8
+#: Shares of packets that are sent again differ by this if they differ.
+_MORE_RESENT = 0.02
 #: Two changes at once have to be better than either by this, as a logarithm.
 _WORTH_TWO = math.log(1.05)
 #: The best of so many families are tried in pairs.
@@ -233,7 +235,7 @@ def _search(
     # What was far from the best has one seed yet: with three its effect can be evaluated.
     race.run((trial, seed) for trial in trials if trial.qoe for seed in range(min(3, len(base.qoe))))
     tried = [trial for trial in trials if trial.qoe]
-    rows = [_row(trial, base, found, served) for trial in _ranked(base, tried, served)]
+    rows = [_row(trial, base, found, served) for trial in _ranked(base, tried, served, found.proven)]
     for trial in trials:
         if not trial.qoe:
             why = trial.failure or _NO_BUDGET
@@ -424,8 +426,10 @@ def _harms(trial: Trial, base: Trial, served: Sequence[str]) -> bool:
     return bool(trial.qoe) and interval(trial.gains(base, served)).mean <= -SAME
 
 
-def _ranked(base: Trial, trials: Sequence[Trial], served: Sequence[str]) -> list[Trial]:
+def _ranked(base: Trial, trials: Sequence[Trial], served: Sequence[str], proven: Collection[str] = ()) -> list[Trial]:
     """The best first; of what cannot be distinguished from it, or gives nine tenths of its factor, the smaller change.
+
+    Of equal changes that which is for a proven cause, and for the fewest others, comes first, then that which retransmits least.
 
     Where the best takes another protocol or another number of connections, a setting of hosts that has three quarters of its effect
     stands before it: so much is equal to an explanation too.
@@ -454,13 +458,28 @@ def _ranked(base: Trial, trials: Sequence[Trial], served: Sequence[str]) -> list
         equal.sort(
             key=lambda trial: (
                 replaces and not (trial.remedy and trial.remedy.is_setting),
-                trial.remedy.effort if trial.remedy else 0,
+                *_change(trial, proven),
+                _resent(trial, served),
                 -interval(trial.gains(base, served)).mean,
             )
         )
         ranked.append(equal[0])
         kept.remove(equal[0])
     return ranked
+
+
+def _change(trial: Trial, proven: Collection[str]) -> tuple[bool, int, int]:
+    """Whether a remedy is for no proven cause, how large a change it is, and for how many other causes it is."""
+    if trial.remedy is None:
+        return False, 0, 0
+    aimed = not trial.remedy.aims.isdisjoint(proven)
+    return bool(proven) and not aimed, trial.remedy.effort, len(trial.remedy.aims) if aimed else 0
+
+
+def _resent(trial: Trial, served: Sequence[str]) -> int:
+    """The share of packets that was sent again, in steps of two hundredths: less than one is no difference."""
+    flows = [flow for flow in trial.summaries.get(0, {}).get("flows", ()) if flow["group"] in served]
+    return math.floor(resent(flows) / _MORE_RESENT)
 
 
 def _is_as_good(trial: Trial, best: Trial, most: float, base: Trial, served: Sequence[str]) -> bool:

@@ -19,6 +19,8 @@ from .remedy import Remedy
 
 #: Neighbours that lose or gain less are not worth a word.
 _NEIGHBOUR = 0.05
+#: Numbers that differ by less than this share are shown as equal.
+_UNNOTICED = 0.002
 #: What gives this share of the best factor stands before it if it is a smaller change.
 NEARLY = 0.9
 
@@ -57,6 +59,7 @@ class Row:
         seed = min(trial.qoe)
         before = _means(list(base.qoe.values()))
         why = next((text for cause, text in found.findings.items() if cause in remedy.aims), "")
+        why = why or next((f"{text}: not tested" for cause, text in found.untested.items() if cause in remedy.aims), "")
         return cls(
             remedy,
             gain,
@@ -80,7 +83,7 @@ class Row:
 
         def shown(value: float) -> str:
             # Two decimals of a hundredth would be nothing.
-            return f"{value:.0f}" if mean >= 10 else f"{value:.2f}" if value >= 0.1 else significant(value, 2)
+            return f"{value:,.0f}" if mean >= 10 else f"{value:.2f}" if value >= 0.1 else significant(value, 2)
 
         text = shown(mean)
         if math.isfinite(self.gain.low) and self.gain.high - self.gain.low > 0.01:
@@ -107,7 +110,10 @@ class Row:
             ]
             pairs = []
             for word, metric in zip(words, shared, strict=True):
-                digits = digits_apart([old.values[metric], new.values[metric]], old.unit(metric))
+                two = [old.values[metric], new.values[metric]]
+                # What nobody notices needs no digits that show it.
+                differ = abs(two[1] - two[0]) > _UNNOTICED * abs(two[0])
+                digits = digits_apart(two, old.unit(metric)) if differ else 3
                 pairs.append(f"{word} {old.text(metric, digits)} → {new.text(metric, digits)}")
             parts.append(prefix + ", ".join(pairs))
         return "; ".join(parts)
@@ -265,13 +271,15 @@ class Advice:
 
     @property
     def unsure(self) -> list[Row]:
-        """The rows whose effect is not certain with the seeds that they had."""
-        return [row for row in self.rows if row.verdict == "uncertain"]
+        """The rows that may help: their effect is not certain with the seeds that they had."""
+        return [row for row in self.rows if row.verdict == "uncertain" and row.gain.mean > 0]
 
     @property
     def worse(self) -> list[Row]:
-        """The rows that make things worse."""
-        return [row for row in self.rows if row.verdict == "worse"]
+        """The rows that make things worse; those of few seeds are not certain to."""
+        return [
+            row for row in self.rows if row.verdict == "worse" or (row.verdict == "uncertain" and row.gain.mean <= 0)
+        ]
 
     @property
     def limit_reached(self) -> bool:
@@ -430,7 +438,7 @@ def _costs(trial: Trial, base: Trial, found: Diagnosis, after: Diagnosis, seed: 
     old_wait, new_wait = (_wait(one) for one in (found, after))
     if abs(new_wait - old_wait) > max(0.01, 0.2 * old_wait):
         costs.append(f"queueing delay p95 {quantity(old_wait, 's', 3)} → {quantity(new_wait, 's', 3)}")
-    old_waste, new_waste = (_retransmitted(one) for one in (found, after))
+    old_waste, new_waste = (resent(one.flows) for one in (found, after))
     if new_waste - old_waste > SAME:
         costs.append(f"retransmitted {quantity(old_waste, 'share', 2)} → {quantity(new_waste, 'share', 2)}")
     if trial.remedy and trial.remedy.cost:
@@ -452,7 +460,8 @@ def _wait(found: Diagnosis) -> float:
     return 0.0 if found.bottleneck is None else float(found.bottleneck["metrics"].get("queue_delay_p95_s") or 0.0)
 
 
-def _retransmitted(found: Diagnosis) -> float:
-    sent = math.fsum(float(flow["metrics"].get("sent_packets") or 0.0) for flow in found.flows)
-    again = math.fsum(float(flow["metrics"].get("retransmitted_packets") or 0.0) for flow in found.flows)
+def resent(flows: Sequence[Mapping[str, Any]]) -> float:
+    """The share of the packets that flows sent again."""
+    sent = math.fsum(float(flow["metrics"].get("sent_packets") or 0.0) for flow in flows)
+    again = math.fsum(float(flow["metrics"].get("retransmitted_packets") or 0.0) for flow in flows)
     return again / sent if sent else 0.0

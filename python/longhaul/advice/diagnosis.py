@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..units import read_quantity
+from ..units import read_quantity, significant
+from ..why.case import Case
 from ..why.waterfall import Waterfall
 
 #: The IP and TCP headers of a data packet without options, in bytes.
 HEADERS = 40
+#: A link that is in use more is full.
+_FULL = 0.9
 
 
 @dataclass
@@ -33,6 +36,8 @@ class Diagnosis:
     untested: dict[str, str] = field(default_factory=dict)
     #: Causes one behind the other, of each group.
     chains: list[list[str]] = field(default_factory=list)
+    #: The largest factor that was measured without each cause.
+    factors: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.flows = [flow for flow in self.summary["flows"] if flow["group"] in self.groups]
@@ -42,8 +47,21 @@ class Diagnosis:
         self.bottleneck = max(self.data, key=_use, default=None)
         self.thin = max(self.acks, key=_use, default=None)
         self.long = max(self.data, key=lambda link: float(link["delay_s"]), default=None)
-        self.rtt = max((float(flow["base_rtt_s"] or 0.0) for flow in self.flows), default=0.0)
+        cases = [Case(self.content, self.summary, name) for name in self.groups]
+        # A path that grew while flows were active needs what its longest round trip needs.
+        self.rtt = max((case.rtt for case in cases if case.flows), default=0.0)
+        #: Directions of links that are full of data, and have dropped or marked some: each is a queue in which shares are decided.
+        self.full = [
+            link
+            for link in self.data
+            if any(case.use(link) >= _FULL for case in cases) and (_count(link, "drops_queue") or _count(link, "marks"))
+        ]
         self.mss = min((int(flow["mss_bytes"]) for flow in self.flows), default=1460)
+
+    @property
+    def proven(self) -> set[str]:
+        """What the waterfall took away first, for each group."""
+        return {chain[0] for chain in self.chains if chain}
 
     @property
     def present(self) -> set[str]:
@@ -56,10 +74,18 @@ class Diagnosis:
         What the budget had no run for may be a cause, so that its remedies are tried.
         """
         for one in found:
+            # A step of the waterfall has the number that `explain` prints.
+            for step in one.steps:
+                if len(step.causes) == 1:
+                    (cause,) = step.causes
+                    text = f"{cause.clause}: without it × {significant(step.effect.factor, 3)}"
+                    self.findings.setdefault(cause.cause, text)
             strongest = sorted(one.effects, key=lambda tried: -tried.effect.factor)
             for tried in strongest:
                 if tried.is_cause:
                     self.findings.setdefault(tried.cause, tried.text)
+                    known = self.factors.get(tried.cause, 1.0)
+                    self.factors[tried.cause] = max(known, tried.effect.factor)
                 else:
                     self.absent.setdefault(tried.cause, f"{tried.clause}: without it × {tried.effect.factor:.2f}")
             for cause in one.causes:
@@ -120,6 +146,10 @@ def packets(value: object) -> int | None:
     """
     read = read_quantity(value)
     return round(read[0]) if read and read[1] == "packets" else None
+
+
+def _count(link: Mapping[str, Any], key: str) -> float:
+    return float(link["metrics"].get(key) or 0.0)
 
 
 def _use(link: Mapping[str, Any]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ class Goal:
     above: bool
     bound: float
     unit: str
+    #: Whether it is about the goodput of flows over their own time, as everywhere that says "goodput" alone.
+    own: bool = False
 
     def values(self, summary: Mapping[str, Any], qoe: Mapping[str, Experience], groups: Sequence[str]) -> list[float]:
         """The values that have to meet it; an empty list if the run has none."""
@@ -41,6 +44,8 @@ class Goal:
         for name in chosen:
             if name in qoe and self.metric in qoe[name].values:
                 found.append(qoe[name].values[self.metric])
+        if not found and self.own:
+            found = [value for name in chosen if (value := _own_goodput(summary, name)) is not None]
         if not found:
             metrics = all_metrics(dict(summary))
             found = [float(value) for name in self._names() if (value := metrics.get(name)) is not None]
@@ -97,7 +102,16 @@ def read_goal(text: str) -> Goal:
         unit = "s" if word.endswith("_s") else "bit/s" if word.endswith("_bps") else read[1]
     if read[1] != unit:
         raise LonghaulError(f"--goal {text!r}: the value needs a unit of {unit or 'its own'}, {_EXAMPLE}")
-    return Goal(text.strip(), metric, match["group"], match["sign"].startswith(">"), read[0], unit)
+    return Goal(text.strip(), metric, match["group"], match["sign"].startswith(">"), read[0], unit, word == "goodput")
+
+
+def _own_goodput(summary: Mapping[str, Any], group: str) -> float | None:
+    """The geometric mean of the goodputs of a group's flows, each over its own time: that of a transfer of given size while it is active."""
+    flows = [flow for flow in summary["flows"] if flow["group"] == group]
+    rates = [float(rate) for flow in flows if (rate := flow["metrics"].get("goodput_bps")) is not None]
+    if not rates:
+        return None
+    return math.exp(math.fsum(map(math.log, rates)) / len(rates)) if min(rates) > 0 else 0.0
 
 
 def shown(goal: Goal, values: Sequence[float]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..experience import LARGER, Experience, unit_of
 from ..units import quantity, read_quantity
-from ..why.case import link_name, rate_of
+from ..why.case import Case, link_name, rate_of
 from .diagnosis import HEADERS, Diagnosis
 from .race import Trial
 
@@ -56,15 +56,14 @@ def limits_of(found: Diagnosis, base: Trial) -> list[Limit]:
     link = found.bottleneck
     if link is None:
         return []
-    use = float(link["metrics"].get("utilisation") or 0.0)
-    # What the link could have carried while measured follows its changes of rate, as its utilisation does.
-    rate = float(link["metrics"].get("throughput_bps") or 0.0) / use if use else float(link["rate_bps"])
     share = found.mss / (found.mss + HEADERS)
     sizes = {str(flow["name"]): flow for flow in found.content.get("flow", ())}
     limits = []
     for name in found.groups:
         qoe = base.qoe[min(base.qoe)][name]
-        where, least, of = f"{link_name(link)}, {quantity(float(link['rate_bps']), 'bit/s')}", rate, "link"
+        # The highest rate that it had while the group was active.
+        rate = Case(found.content, found.summary, name).rate(link)
+        where, least, of = f"{link_name(link)}, {quantity(rate, 'bit/s')}", rate, "link"
         if (box := _throttle(found, name)) and box[1] < least:
             (where, least), of = box, "throttle"
         own = _own_rate(sizes[name])

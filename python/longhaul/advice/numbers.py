@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..units import quantity, read_quantity
+from ..why.case import link_name
 from .diagnosis import HEADERS, Diagnosis, packets, uses_tcp
 from .remedy import Remedy, dialled, each, remedy
 
@@ -16,6 +17,8 @@ _LONG = 1_000_000
 #: The largest window without window scaling (RFC 7323 section 2.2).
 _UNSCALED = 65_535
 _KIB = 1024
+#: A buffer is raised at most so many times at once.
+_MOST_TIMES = 64
 
 
 def initial_windows(found: Diagnosis) -> Iterator[Remedy]:
@@ -153,13 +156,16 @@ def duplicate_thresholds(found: Diagnosis) -> Iterator[Remedy]:
 def buffers(found: Diagnosis) -> Iterator[Remedy]:
     """What receivers and senders have room for."""
     pipe = found.pipe_packets * found.mss * 2
-    size = max(65_536, 1 << math.ceil(math.log2(max(2, pipe)))) // _KIB
+    least = max(65_536, 1 << math.ceil(math.log2(max(2, pipe)))) // _KIB
     fixed = {name: _room(tcp, found.mss) for name, tcp in _tcp(found).items() if not tcp.get("receive_autotuning")}
     asked = {name: _asked(tcp, "so_rcvbuf") for name, tcp in _tcp(found).items() if _asked(tcp, "so_rcvbuf")}
     tuned = {name: _tuned(tcp) for name, tcp in _tcp(found).items() if tcp.get("receive_autotuning")}
     room = {**fixed, **tuned}
     written = {name: _asked(tcp, "so_sndbuf") for name, tcp in _tcp(found).items() if _asked(tcp, "so_sndbuf")}
     own = {name: written.get(name) or _in_kib(tcp.get("send_buffer"), found.mss) for name, tcp in _tcp(found).items()}
+
+    size = _enough(found, "receiver's window", room, least)
+    keeps = _enough(found, "send buffer", own, least)
 
     def receive(value: int) -> Remedy:
         scaled = each(
@@ -181,8 +187,9 @@ def buffers(found: Diagnosis) -> Iterator[Remedy]:
                 else:
                     raised |= {f"{flow}.receive_autotuning.max": f"{most} KiB"}
         command = f'sysctl -w net.ipv4.tcp_window_scaling=1 net.ipv4.tcp_rmem="{_three(value)}"'
+        title = f"SO_RCVBUF of {max(arguments):,} KiB" if arguments else f"receive buffer of {value:,} KiB"
         return remedy(
-            f"receive buffer of {value:,} KiB",
+            title,
             "receive buffer",
             "receiver",
             {**raised, **scaled} if raised else {},
@@ -201,7 +208,7 @@ def buffers(found: Diagnosis) -> Iterator[Remedy]:
             lambda one: one["name"] in written and _below(own, value)(one),
         )
         return remedy(
-            f"send buffer of {value:,} KiB",
+            f"SO_SNDBUF of {_doubled(value):,} KiB" if doubled else f"send buffer of {value:,} KiB",
             "send buffer",
             "sender",
             {**raised, **doubled},
@@ -212,24 +219,69 @@ def buffers(found: Diagnosis) -> Iterator[Remedy]:
 
     yield from _autotuned(found, size, asked, written)
     yield dialled("receive buffer", _least(room, size), size, "KiB", receive)
-    yield dialled("send buffer", _least(own, size), size, "KiB", send)
+    yield dialled("send buffer", _least(own, keeps), keeps, "KiB", send)
+    yield from _first_buffers(found)
     for place, names, cause in (
         ("receiver", ("stream_window", "connection_window"), "receiver's window"),
         ("sender", ("send_buffer",), "send buffer"),
     ):
         raised: dict[str, Any] = {}
+        quic = {str(one["name"]): one["quic"] for one in found.sections if one.get("transport") == "quic"}
+        present = {
+            f"{flow} {name}": _in_kib(table.get(name), found.mss) for flow, table in quic.items() for name in names
+        }
+        wide = _enough(found, cause, present, least)
         for section in found.sections:
-            settings = section.get("quic") or {} if section.get("transport") == "quic" else {}
+            settings = quic.get(str(section["name"])) or {}
             for name in names:
-                if (now := _in_kib(settings.get(name), found.mss)) is not None and now < size:
+                if (now := _in_kib(settings.get(name), found.mss)) is not None and now < wide:
                     flow = f"flow.{found.keys[section['name']]}.quic"
-                    raised[f"{flow}.{name}"] = f"{size} KiB"
+                    raised[f"{flow}.{name}"] = f"{wide} KiB"
                     if place == "receiver" and not settings.get("unordered"):
                         # A larger window makes room for gaps, of which quinn-proto permits only so many in order.
                         raised[f"{flow}.unordered"] = True
         yield remedy(
-            f"QUIC's {names[0].replace('_', ' ')} of {size:,} KiB", f"QUIC's {names[0]}", place, raised, {cause}
+            f"QUIC's {names[0].replace('_', ' ')} of {wide:,} KiB", f"QUIC's {names[0]}", place, raised, {cause}
         )
+
+
+def _enough(found: Diagnosis, cause: str, now: Mapping[str, int | None], least: int) -> int:
+    """KiB of a buffer: two bandwidth-delay products; where it was proven that the present one limits, more than that one.
+
+    Queues make round trips longer than those of the empty path. What a window gives is proportional to it, so that the factor
+    without it is the one by which it is too small.
+    """
+    present = max((one for one in now.values() if one is not None), default=0)
+    if cause not in found.factors or present < least:
+        return least
+    return int(1 << math.ceil(math.log2(present * min(_MOST_TIMES, max(1.05, found.factors[cause])))))
+
+
+def _first_buffers(found: Diagnosis) -> Iterator[Remedy]:
+    """Linux's second number of tcp_rmem: autotuning begins with it, and half of it is the first window."""
+    tuned = {name: tcp["receive_autotuning"] for name, tcp in _tcp(found).items() if tcp.get("receive_autotuning")}
+    now = {name: _in_kib(tuning["initial"], 1) for name, tuning in tuned.items()}
+    most = min((_in_kib(tuning["max"], 1) or 0 for tuning in tuned.values()), default=0)
+    # A short transfer does not fill the path.
+    sizes = [read_quantity(section["app"].get("size")) for section in found.sections]
+    whole = max((read[0] if read and read[1] == "bytes" else math.inf for read in sizes), default=math.inf)
+    wanted = 2 * min(found.pipe_packets * found.mss, whole)
+    tried = min(most, max(1024, 1 << math.ceil(math.log2(max(2, wanted) / _KIB))))
+
+    def made(value: int) -> Remedy:
+        return remedy(
+            f"a receive buffer that begins with {value:,} KiB (tcp_rmem's second number)",
+            "first receive buffer",
+            "receiver",
+            each(found, "tcp.receive_autotuning.initial", f"{value} KiB", _below(now, value)),
+            {"receiver's initial window"},
+            f'sysctl -w net.ipv4.tcp_rmem="4096 {value * _KIB} {most * _KIB}"\n'
+            f"# where a route has a smaller initrwnd: ip route change default via GATEWAY dev DEVICE initrwnd "
+            f"{math.ceil(value * _KIB / 2 / found.mss)}",
+        )
+
+    if tried:
+        yield dialled("first receive buffer", _least(now, tried), tried, "KiB", made)
 
 
 def _autotuned(
@@ -323,46 +375,6 @@ def fewer_acks(found: Diagnosis) -> Iterator[Remedy]:
         yield dialled("segments for each ACK", _least(now, count), count, "", made)
 
 
-def queue_lengths(found: Diagnosis) -> Iterator[Remedy]:
-    """A longer or a shorter queue at the bottleneck."""
-    link = found.bottleneck
-    if link is None:
-        return
-    place = f"{found.place(link)}.queue"
-    queue = found.setting(link, "queue") or {}
-    limit = packets(queue.get("limit"))
-    droptail = queue.get("kind") == "droptail"
-
-    def made(length: int, aims: set[str]) -> Remedy:
-        return remedy(
-            f"a queue of {length:,} packets at {short(link)}",
-            "queue",
-            "router",
-            {place: {"kind": "droptail", "limit": f"{length} packets"}},
-            aims,
-            f"tc qdisc replace dev DEVICE root pfifo limit {length}",
-        )
-
-    for length, aims in _lengths(found, limit or 1000).items():
-        if not (droptail and length == limit):
-            now = limit if droptail else None
-            yield dialled("queue", now, length, "packets", lambda value, aims=aims: made(value, aims))  # type: ignore[misc]
-
-
-def _lengths(found: Diagnosis, limit: int) -> dict[int, set[str]]:
-    """Lengths that are worth a try beside the present one, and what each aims at."""
-    pipe, flows = found.pipe_packets, max(1, len(found.flows))
-    lengths: dict[int, set[str]] = {}
-    if pipe > limit:
-        lengths[pipe] = {"short queue", "overshoot"}
-    for length in (max(10, math.ceil(pipe / math.sqrt(flows))), max(10, pipe // 4)):
-        if length < limit and length not in lengths:
-            lengths[length] = {"standing queue"}
-    if 10 * flows > limit:
-        lengths[10 * flows] = {"too many flows"}
-    return lengths
-
-
 def return_queue(found: Diagnosis) -> Iterator[Remedy]:
     """A short queue for ACKs: those that are dropped are made up for by later ones."""
     thin = found.thin
@@ -374,7 +386,7 @@ def return_queue(found: Diagnosis) -> Iterator[Remedy]:
 
     def made(length: int) -> Remedy:
         return remedy(
-            f"a queue of {length:,} packets at {short(thin)}",
+            f"a queue of {length:,} packets at {link_name(thin)}",
             "return queue",
             "router",
             {place: {"kind": "droptail", "limit": f"{length} packets"}},
@@ -402,11 +414,6 @@ def ack_filters(found: Diagnosis, boxes: Sequence[Mapping[str, Any]], name: str)
 
     for count in (4, 16):
         yield dialled("ACKs of which one passes", 1, count, "", made)
-
-
-def short(link: Mapping[str, Any]) -> str:
-    """A link and its direction, as in "satellite (hub → terminal)"."""
-    return f"{str(link['name']).rsplit('.', 1)[0]} ({link['from']} → {link['to']})"
 
 
 def _tcp(found: Diagnosis) -> dict[str, Mapping[str, Any]]:

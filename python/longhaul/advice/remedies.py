@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ..applications import ASKING
-from .diagnosis import HEADERS, Diagnosis, packets, uses_tcp
+from ..units import read_quantity
+from ..why.case import link_name
+from .diagnosis import HEADERS, Diagnosis, uses_tcp
 from .numbers import (
     ack_filters,
     buffers,
@@ -17,18 +18,30 @@ from .numbers import (
     initial_windows,
     parallel_streams,
     patience,
-    queue_lengths,
     return_queue,
-    short,
     timeouts,
 )
+from .queues import queues
+from .quic import instead_of_tcp, of_quic
 from .remedy import Remedy, dialled, each, lacks, remedy, tcp
 
 
 def remedies(found: Diagnosis) -> list[Remedy]:
     """All remedies for this scenario, whether or not they aim at what was found."""
     made: list[Remedy] = []
-    for maker in (_congestion, _starts, _sending, _losses, _receiving, _quic, _queues, _returns, _proxies):
+    for maker in (
+        _congestion,
+        _starts,
+        _sending,
+        _losses,
+        _receiving,
+        instead_of_tcp,
+        of_quic,
+        queues,
+        _clamps,
+        _returns,
+        _proxies,
+    ):
         made.extend(maker(found))
     return made
 
@@ -123,10 +136,48 @@ def _sending(found: Diagnosis) -> Iterator[Remedy]:
                 f"segments of {size} bytes",
                 "segment size",
                 "sender and receiver",
-                tcp(found, "mss", f"{size} B"),
+                each(found, "tcp.mss", f"{size} B", _has_other_segments(size)),
                 aims,
                 f"ip route change default via GATEWAY dev DEVICE advmss {size}  # both ends; the MTU is at least {mtu}",
             )
+
+
+def _has_other_segments(size: int) -> Callable[[Any], bool]:
+    return lambda section: _mss(section) != size
+
+
+def _mss(section: Mapping[str, Any]) -> int:
+    read = read_quantity(section["tcp"].get("mss"))
+    return round(read[0]) if read else 1460
+
+
+def _clamps(found: Diagnosis) -> Iterator[Remedy]:
+    """A clamp that lowers the MSS below what the hosts announce."""
+    own = min((_mss(section) for section in found.sections if uses_tcp(section)), default=0)
+    for number, box in enumerate(found.content.get("middlebox", ())):
+        read = read_quantity(box.get("mss")) if box["kind"] == "mss_clamp" else None
+        if not read or read[0] >= own:
+            continue
+        name = str(box.get("name") or "the clamp")
+
+        def made(
+            size: int,
+            name: str = name,
+            at: str = box["at"],
+            key: str = str(box.get("name") or number),
+            now: int = round(read[0]),
+        ) -> Remedy:
+            return remedy(
+                f"an MSS of {size:,} bytes at {name} ({at})",
+                "segment size",
+                "router",
+                {f"middlebox.{key}.mss": f"{size} B"},
+                {"small segments"},
+                f"iptables -t mangle -A FORWARD -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --set-mss {size}"
+                f"  # in place of the rule with {now}; or --clamp-mss-to-pmtu",
+            )
+
+        yield dialled("MSS", round(read[0]), own, "bytes", made)
 
 
 def _losses(found: Diagnosis) -> Iterator[Remedy]:
@@ -216,130 +267,6 @@ def _receiving(found: Diagnosis) -> Iterator[Remedy]:
     )
 
 
-#: QUIC's settings, and what each aims at; the first two differ from TCP by what they take for congestion.
-_QUICS: tuple[tuple[str, dict[str, Any], frozenset[str]], ...] = (
-    (
-        "QUIC with BBR instead of TCP",
-        {"congestion": "bbr3"},
-        frozenset(
-            {
-                "loss on the link",
-                "short queue",
-                "standing queue",
-                "a connection for each object",
-                "policed rate",
-                "reordering",
-                "loss of ACKs",
-            }
-        ),
-    ),
-    (
-        "QUIC with CUBIC and HyStart++ instead of TCP",
-        {"congestion": "cubic", "slow_start": "hystart++"},
-        frozenset(
-            {
-                "overshoot",
-                "receiver's window",
-                "no window scaling",
-                "handshake",
-                "a connection for each object",
-                "timeouts",
-                "reordering",
-                "loss of ACKs",
-            }
-        ),
-    ),
-    (
-        "QUIC with data in its first flight (0-RTT) instead of TCP",
-        {"congestion": "cubic", "slow_start": "hystart++", "handshake": "early_data"},
-        frozenset({"slow start", "a connection for each object"}),
-    ),
-)
-
-
-def _quic(found: Diagnosis) -> Iterator[Remedy]:
-    window = max(1_250_000, 4 * found.pipe_packets * found.mss)
-    path: dict[str, Any] = {"handshake": "resumed", "stream_window": f"{window} B", "unordered": True}
-    if found.rtt > 1.0:
-        # Else handshake packets are sent twice (RFC 9002 section 6.2.2).
-        path["initial_rtt"] = f"{math.ceil(1000 * found.rtt)} ms"
-    if found.rtt > 10.0:
-        path["idle_timeout"] = f"{math.ceil(10 * found.rtt)} s"
-    boxes = [str(box.get("name") or box["kind"]) for box in found.content.get("middlebox", ())]
-    cost = "both applications have to use QUIC over UDP"
-    if boxes:
-        cost += f", which {' and '.join(boxes)} cannot read"
-    for title, own, aims in _QUICS:
-        settings: dict[str, Any] = {}
-        for section in found.sections:
-            if uses_tcp(section) and not section.get("streams"):
-                flow = f"flow.{found.keys[section['name']]}"
-                settings |= {f"{flow}.tcp": {}, f"{flow}.transport": "quic", f"{flow}.quic": path | own}
-        yield replace(remedy(title, "transport", "sender and receiver", settings, aims), cost=cost)
-
-
-def _queues(found: Diagnosis) -> Iterator[Remedy]:
-    link = found.bottleneck
-    if link is None:
-        return
-    place = f"{found.place(link)}.queue"
-    queue = found.setting(link, "queue") or {}
-    limit = packets(queue.get("limit")) or 1000
-    pipe = found.pipe_packets
-    yield from queue_lengths(found)
-    # CoDel's interval is about a worst round trip, its target 5 % of that (RFC 8289 section 4.3 and 4.4).
-    interval = max(100, math.ceil(1000 * found.rtt))
-    timing = {"interval": f"{interval} ms", "target": f"{max(5, interval // 20)} ms"}
-    room = max(limit, pipe)
-    shown = f"interval {interval}ms target {timing['target'].replace(' ', '')}"
-    disciplines: tuple[tuple[str, dict[str, Any], str], ...] = (
-        ("fq_codel", timing, f"fq_codel limit {room} {shown}"),
-        ("codel", timing, f"codel limit {room} {shown}"),
-        ("pie", {}, f"pie limit {room}"),
-        ("fq", {}, ""),
-    )
-    for kind, more, linux in disciplines:
-        if queue.get("kind") == kind:
-            continue
-        aims = {"standing queue", "unequal shares", "too many flows"}
-        if kind == "fq":
-            aims -= {"standing queue"}
-        settings = {place: {"kind": kind, "limit": f"{room} packets", **more}}
-        command = f"tc qdisc replace dev DEVICE root {linux}" if linux else "tc qdisc replace dev DEVICE root sfq"
-        if (other := _other_direction(found, link)) and "standing queue" in aims and kind != "pie":
-            # A call, or a request and its answer, waits in the queues of both directions.
-            whole = {**settings, f"{found.place(other)}.queue": settings[place]}
-            name = str(link["name"]).rsplit(".", 1)[0]
-            yield remedy(
-                f"{kind} on both directions of {name}",
-                "queue",
-                "router",
-                whole,
-                aims | {"data on the return link", "full return link"},
-                f"{command}  # at both ends of {name}",
-            )
-        yield remedy(f"{kind} at {short(link)}", "queue", "router", settings, aims, command)
-        if kind in ("fq_codel", "codel"):
-            marked = tcp(found, "ecn", True)
-            if marked:
-                yield remedy(
-                    f"{kind} at {short(link)}, with ECN",
-                    "queue",
-                    "router and sender and receiver",
-                    {**settings, **marked},
-                    aims | {"short queue"},
-                    f"{command} ecn\nsysctl -w net.ipv4.tcp_ecn=1",
-                )
-
-
-def _other_direction(found: Diagnosis, link: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The same link in the other direction, if it has a queue of its own in which something waited."""
-    name, direction = str(link["name"]).rsplit(".", 1)
-    other = f"{name}.{'reverse' if direction == 'forward' else 'forward'}"
-    one = next((one for one in found.summary["links"] if one["name"] == other), None)
-    return one if one and float(one["metrics"].get("queue_max_packets") or 0.0) >= 2 else None
-
-
 def _returns(found: Diagnosis) -> Iterator[Remedy]:
     thin, aims = found.thin, {"full return link"}
     if thin is None:
@@ -347,7 +274,7 @@ def _returns(found: Diagnosis) -> Iterator[Remedy]:
     place = found.place(thin)
     yield from return_queue(found)
     yield remedy(
-        f"a queue for each flow at {short(thin)}",
+        f"a queue for each flow at {link_name(thin)}",
         "return queue",
         "router",
         {f"{place}.queue": {"kind": "fq_codel", "limit": "1000 packets"}},
@@ -358,7 +285,7 @@ def _returns(found: Diagnosis) -> Iterator[Remedy]:
     if not (serial or {}).get("vj") and not (serial or {}).get("rohc"):
         line = dict(serial or {"framing": "none", "bits_per_byte": 8})
         yield remedy(
-            f"headers are compressed at {short(thin)} (ROHC)",
+            f"headers are compressed at {link_name(thin)} (ROHC)",
             "header compression",
             "router",
             {f"{place}.serial": {**line, "rohc": {}}},

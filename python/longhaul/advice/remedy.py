@@ -165,7 +165,8 @@ def remedy(
 
 def each(found: Diagnosis, key: str, value: Any, only: Callable[[Any], bool] | None = None) -> dict[str, Any]:
     """A setting of every group that is to be served."""
-    known = [section for section in found.sections if not key.startswith("tcp.") or uses_tcp(section)]
+    of = key.partition(".")[0]
+    known = [section for section in found.sections if of not in ("tcp", "quic") or uses_tcp(section) == (of == "tcp")]
     chosen = [section for section in known if only is None or only(section)]
     return {f"flow.{found.keys[section['name']]}.{key}": value for section in chosen}
 

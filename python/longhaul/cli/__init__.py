@@ -114,6 +114,7 @@ def run(arguments: list[str] | None = None) -> int:
 def _perform(arguments: list[str] | None) -> Any:
     if completion.asked(sys.argv[1:] if arguments is None else arguments):
         return 0
+    completion.join_words()
     return command()(arguments, standalone_mode=True)
 
 

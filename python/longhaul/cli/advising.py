@@ -114,8 +114,8 @@ def advise_and_print(
 
 #: What the order of the rows is.
 RANKING = (
-    "Ranked by the factor; of changes that the seeds cannot distinguish, or that give nine tenths of the factor, the smaller one"
-    " stands first, so that a larger factor may stand below."
+    "Ranked by the factor; of changes that the seeds cannot distinguish, or that give nine tenths of the factor, that for a proven"
+    " cause and the smaller one stand first, so that a larger factor may stand below."
 )
 
 
@@ -198,7 +198,12 @@ def _print_idle(console: Console, found: object, show_all: bool) -> None:
         if rows:
             console.print(f"\n[bold]{heading}[/bold]")
             for row in rows if show_all else rows[:_ROWS]:
-                console.print(f"  {escape(row.title)}: {escape(row.factor)}; {escape(row.why)}", soft_wrap=True)
+                notes = [
+                    row.factor,
+                    *(["not certain"] if row in found.worse and row.verdict == "uncertain" else []),
+                    row.why,
+                ]
+                console.print(f"  {escape(row.title)}: {escape('; '.join(filter(None, notes)))}", soft_wrap=True)
             if not show_all and len(rows) > _ROWS:
                 console.print(f"  and {len(rows) - _ROWS} more", style="dim")
     if found.untried:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import shlex
+from collections.abc import MutableMapping, Sequence
 from typing import Any
 
 import typer
@@ -39,3 +41,32 @@ def asked(arguments: Sequence[str]) -> bool:
     else:
         typer.echo(_TYPER.get_completion_script(prog_name="longhaul", complete_var="_LONGHAUL_COMPLETE", shell=shell))
     return True
+
+
+def join_words(environment: MutableMapping[str, str] = os.environ) -> None:
+    """Takes back that bash splits words at "=": "--set=flow.d" comes as three words, of which only the last is completed.
+
+    >>> split = {"_LONGHAUL_COMPLETE": "complete_bash", "COMP_WORDS": "longhaul\\nrun\\n--set\\n=\\nflow.d", "COMP_CWORD": "4"}
+    >>> join_words(split)
+    >>> split["COMP_WORDS"].split(), split["COMP_CWORD"]
+    (['longhaul', 'run', '--set', 'flow.d'], '3')
+    """
+    if environment.get("_LONGHAUL_COMPLETE") != "complete_bash":
+        return
+    try:
+        words, current = shlex.split(environment["COMP_WORDS"]), int(environment["COMP_CWORD"])
+    except (KeyError, ValueError):
+        # An open quotation: typer's own parts go on with it.
+        return
+    kept: list[str] = []
+    dropped = 0
+    for number, word in enumerate(words):
+        if word != "=" or not kept or not kept[-1].startswith("--"):
+            kept.append(word)
+        elif number < current:
+            dropped += 1
+        else:
+            # What comes behind it is a word of its own, and empty yet.
+            kept.append("")
+    environment["COMP_WORDS"] = "\n".join(map(shlex.quote, kept))
+    environment["COMP_CWORD"] = str(current - dropped)

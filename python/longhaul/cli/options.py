@@ -94,13 +94,20 @@ def setting_paths(ctx: typer.Context, incomplete: str) -> list[str]:
     from .. import core
     from ..document import read
 
-    given = ctx.params.get("scenario") or ctx.params.get("what")
+    # Where an option still lacks its value, no word is taken for an argument yet.
+    given = ctx.params.get("scenario") or ctx.params.get("what") or next(iter(_files(ctx)), None)
     try:
         content = tomllib.loads(core.resolve(read(Path(str(given))))[0]) if given else {}
     except (LonghaulError, OSError):
         # A shell that completes a word has no place for an error.
         return []
     return [path for path in paths_of(content) if path.startswith(incomplete)]
+
+
+def _files(ctx: typer.Context) -> list[str]:
+    """Words that were not taken for anything and are files or directories; a result directory has its scenario inside."""
+    words = [Path(word) for word in getattr(ctx, "args", ()) if not word.startswith("-")]
+    return [str(path / "scenario.toml" if path.is_dir() else path) for path in words if path.exists()]
 
 
 def paths_of(content: Mapping[str, Any], before: str = "") -> list[str]:

@@ -63,7 +63,8 @@ def script(panels: bool = True) -> str:
     """Longhaul's own part: decoding, drawing, zoom, switches; `panels` for pages that have some."""
     folder = resources.files(__package__) / "templates"
     return "".join(
-        (folder / name).read_text(encoding="utf-8") for name in (["panels.js"] if panels else []) + ["explore.js"]
+        (folder / name).read_text(encoding="utf-8")
+        for name in ["figures.js"] + (["panels.js"] if panels else []) + ["explore.js"]
     )
 
 

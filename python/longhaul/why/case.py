@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from ..units import read_quantity
+from .shares import Demand, Share, max_min
 
 #: IP and TCP headers without options, in bytes.
 HEADERS = 40
@@ -89,6 +90,8 @@ class Case:
     content: Mapping[str, Any]
     summary: Mapping[str, Any]
     group: str
+    #: The summary may be measured from the run's begin on; what a link was before this time is not the path as it is, in s.
+    since: float = 0.0
 
     @property
     def section(self) -> dict[str, Any]:
@@ -119,14 +122,10 @@ class Case:
     @cached_property
     def life(self) -> tuple[float, float]:
         """From when to when the flows were active and measured, in s: a flow's window of observation."""
+        lives = [self._life_of(flow) for flow in self.flows]
         end = float(self.summary["duration_s"])
-        begins, ends = [], []
-        for flow in self.flows:
-            start = float(flow.get("start_s") or 0.0)
-            took = flow["metrics"].get("completion_time_s")
-            begins.append(start)
-            ends.append(end if took is None else min(end, start + float(took)))
-        return max(float(self.summary["warmup_s"]), min(begins, default=0.0)), max(ends, default=end)
+        begin = min((first for first, _ in lives), default=float(self.summary["warmup_s"]))
+        return begin, max((last for _, last in lives), default=end)
 
     def use(self, link: Mapping[str, Any]) -> float:
         """How far a direction of a link was in use while the flows were active, if nothing else used it; at most 1."""
@@ -145,13 +144,13 @@ class Case:
 
     def changes(self, direction: str) -> list[Mapping[str, Any]]:
         """Scripted changes of one direction of a link while the flows were active, in order."""
-        return [one for one in self._script(direction) if self.life[0] < seconds(one["at"]) < self.life[1]]
+        begin = max(self.life[0], self.since)
+        return [one for one in self._script(direction) if begin < seconds(one["at"]) < self.life[1]]
 
     def changed_before(self, direction: str, key: str) -> Mapping[str, Any] | None:
         """The last change of a rate or a delay before the flows were active and measured: what held when that time began."""
-        return next(
-            (one for one in self._script(direction)[::-1] if key in one and seconds(one["at"]) <= self.life[0]), None
-        )
+        begin = max(self.life[0], self.since)
+        return next((one for one in self._script(direction)[::-1] if key in one and seconds(one["at"]) <= begin), None)
 
     def _script(self, direction: str) -> list[Mapping[str, Any]]:
         return sorted(setting(self.content, direction, "changes") or (), key=lambda one: seconds(one["at"]))
@@ -205,9 +204,51 @@ class Case:
         return min((int(flow.get("mss_bytes") or 1460) for flow in self.flows), default=1460)
 
     @cached_property
+    def fair(self) -> Share:
+        """The share of the path that a typical flow of the group has if all that are active beside it get theirs, with headers.
+
+        Others that write less than they could send count with what they delivered, and what another link keeps from them is left for
+        the group (`max_min`).
+        """
+        flow = sorted(self.flows, key=lambda one: self._life_of(one)[1] - self._life_of(one)[0])[len(self.flows) // 2]
+        begin, end = self._life_of(flow)
+        counts: dict[tuple[tuple[int, ...], float], float] = {}
+        for one in self.summary["flows"]:
+            first, last = self._life_of(one)
+            beside = 1.0 if one is flow else max(0.0, min(end, last) - max(begin, first)) / max(1e-9, end - begin)
+            if beside > 0.0 and one.get("data_path"):
+                key = (tuple(one["data_path"]), math.inf if one is flow else self._wanted(one))
+                counts[key] = counts.get(key, 0.0) + beside
+        mine = (tuple(flow.get("data_path") or ()), math.inf)
+        counts.setdefault(mine, 1.0)
+        demands = [Demand(count, links, most) for (links, most), count in counts.items()]
+        rates = {link: self.rate(self.summary["links"][link]) for one in demands for link in one.links}
+        return max_min(demands, rates)[list(counts).index(mine)]
+
+    def _life_of(self, flow: Mapping[str, Any]) -> tuple[float, float]:
+        """From when to when a flow was active and measured, in s."""
+        end, start = float(self.summary["duration_s"]), float(flow.get("start_s") or 0.0)
+        took = flow["metrics"].get("completion_time_s")
+        return max(float(self.summary["warmup_s"]), start), end if took is None else min(end, start + float(took))
+
+    def _wanted(self, flow: Mapping[str, Any]) -> float:
+        """The most that a flow wants, in bit/s with headers: its own link, or what an application delivered that writes less."""
+        own = float(flow.get("access_rate_bps") or math.inf)
+        app = section_of(self.content, str(flow["group"])).get("app") or {}
+        if app.get("kind", "bulk") == "bulk" or flow["group"] == self.group:
+            return own
+        mss = int(flow.get("mss_bytes") or 1460)
+        goodput = (flow.get("metrics") or {}).get("goodput_bps")
+        return own if goodput is None else min(own, float(goodput) * (mss + HEADERS) / mss)
+
+    @cached_property
     def slowest(self) -> dict[str, Any] | None:
-        """The direction of a link with the least rate for each flow that was active there, on the way of the data."""
-        return min(self.path("data_path"), key=lambda link: self.rate(link) / _sharing(link), default=None)
+        """The direction of a link that sets the flows' share of the path, on the way of the data."""
+        link = self.fair.link if self.flows else None
+        if link is not None:
+            found: dict[str, Any] = self.summary["links"][link]
+            return found
+        return min(self.path("data_path"), key=lambda link: self.rate(link), default=None)
 
     @cached_property
     def own_rate(self) -> float:
@@ -217,9 +258,8 @@ class Case:
 
     @cached_property
     def fair_share(self) -> float:
-        """The payload of an equal share of the slowest link, in bit/s."""
-        link = self.slowest
-        rate = self.rate(link) / _sharing(link) if link else math.inf
+        """The payload of the flows' share of the path, in bit/s."""
+        rate = self.fair.rate if self.flows and self.slowest else math.inf
         return min(rate, self.own_rate) * self.mss / (self.mss + HEADERS)
 
     @property
@@ -232,10 +272,6 @@ class Case:
         """Packets that fill the path: its slowest link's rate times the longest round trip of the empty path."""
         link = self.slowest
         return max(2, math.ceil(self.rate(link) * self.rtt / 8 / (self.mss + HEADERS))) if link else 2
-
-
-def _sharing(link: Mapping[str, Any]) -> float:
-    return max(1.0, float(link.get("active_flows") or 1.0))
 
 
 def metric(item: Mapping[str, Any], key: str) -> float:

@@ -18,6 +18,7 @@ from ..errors import LonghaulError, RunCancelled
 from ..experience import Experience, experiences, gain
 from ..stats import t_quantile
 from ..sweep.processors import cores
+from .case import seconds
 from .table import Intervention
 
 #: The changes of a run: interventions by their keys, in the order in which they were made.
@@ -30,6 +31,8 @@ class Trial:
 
     qoe: dict[int, dict[str, Experience]] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)
+    #: The summary of the same run with its warm-up.
+    whole: dict[str, Any] = field(default_factory=dict)
     #: Why it could not be run.
     failure: str = ""
 
@@ -51,18 +54,18 @@ class Lab:
         self,
         content: Mapping[str, Any],
         folder: Path | None,
-        seconds: float,
+        budget: float,
         summary: dict[str, Any] | None = None,
         observer: Callable[[int, str], None] | None = None,
         runs: int | None = None,
     ) -> None:
         """`content` is the resolved scenario, `summary` that of its run if there is one.
 
-        The budget is `seconds` of wall-clock time, and `runs` if given.
+        The budget is `budget` s of wall-clock time, and `runs` if given.
         """
         self.content, self.folder = content, folder
         self.first_seed = int(content["run"]["seed"])
-        self.deadline = time.monotonic() + seconds
+        self.deadline = time.monotonic() + budget
         self.made = 0
         self.seeds = 1
         self._observer, self._runs = observer, runs
@@ -120,28 +123,49 @@ class Lab:
         with ThreadPoolExecutor(cores(), thread_name_prefix="why") as pool:
             list(pool.map(lambda one: self._run(one[0], one[1], always), chosen))
 
-    def _run(self, without: Without, seed: int, always: bool) -> None:
-        if self.spent and not always:
-            return
+    def whole(self, without: Without) -> dict[str, Any]:
+        """The summary of a run under the first seed that measures its warm-up too: what happened there may be felt behind it.
+
+        That of the run without its warm-up if the scenario has none, or the budget has no room for it.
+        """
         trial = self.trial(without)
+        warmup, room = seconds(self.content["run"].get("warmup")), self._runs is None or self.made < self._runs
+        if warmup > 0 and room and not trial.whole and (made := self._made(without, 0, False, warmup="0 s")):
+            trial.whole = made[0]
+            self.made += 1
+        return trial.whole or trial.summary
+
+    def _made(
+        self, without: Without, seed: int, always: bool, **of_run: Any
+    ) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """A run's summary and its scenario; `None` if the time is over or it fails (`Trial.failure`)."""
+        if self.spent and not always:
+            return None
         content = self.changed(without)
         if "middlebox" in content:
             content["middlebox"] = [box for box in content["middlebox"] if box is not None]
         # Neither packets nor series: only what the applications are like counts.
         content["run"] = {
             key: value for key, value in content["run"].items() if key not in ("capture", "monitor", "qlog", "inspect")
-        }
+        } | of_run
         document = Document(toml.document(content), "the scenario", folder=self.folder)
         try:
             (made,) = core.run_seeds(
                 document, (), [self.first_seed + seed], progress=lambda *_: always or not self.spent
             )
         except RunCancelled:
-            return
+            return None
         except LonghaulError as error:
-            trial.failure = str(error).splitlines()[0]
+            self.trial(without).failure = str(error).splitlines()[0]
+            return None
+        return json.loads(made.summary), content
+
+    def _run(self, without: Without, seed: int, always: bool) -> None:
+        made = self._made(without, seed, always)
+        if made is None:
             return
-        summary = json.loads(made.summary)
+        summary, content = made
+        trial = self.trial(without)
         trial.qoe[seed] = experiences(summary, content)
         if not trial.summary:
             trial.summary = summary

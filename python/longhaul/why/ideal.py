@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ..experience import LARGER, Experience
 from ..units import read_quantity
@@ -45,9 +47,12 @@ def ideal_of(case: Case, qoe: Experience) -> Ideal | None:
     if qoe.kind in ("calls", "pages") or not math.isfinite(share):
         return None
     if qoe.kind == "streams":
-        own = rate_of(app.get("rate")) if app.get("kind") == "cbr" else None
-        if own is not None and own < share:
-            return Ideal(own, larger, "what its application writes")
+        if app.get("kind", "bulk") != "bulk":
+            own = written(app)
+            if own is None:
+                return None
+            if own < share:
+                return Ideal(own, larger, "what its application writes")
         streams = int(case.section.get("streams") or 1)
         return Ideal(
             share * streams,
@@ -75,6 +80,28 @@ def ideal_of(case: Case, qoe: Experience) -> Ideal | None:
     return Ideal(case.rtt + size_s, larger, "a round trip of the empty path and the answer's bytes at the link's rate")
 
 
+def written(app: Mapping[str, Any]) -> float | None:
+    """What an application of a stream writes on average, in bit/s; `None` where that is drawn or depends on the path.
+
+    >>> written({"kind": "cbr", "rate": "64 kbit/s"}), written({"kind": "on_off", "rate": "2 Mbit/s", "on": "1 s", "off": {"exponential": "3 s"}})
+    (64000.0, 500000.0)
+    """
+    rate = rate_of(app.get("rate"))
+    if app.get("kind") == "cbr" or rate is None:
+        return rate
+    if app.get("kind") != "on_off":
+        return None
+    on, off = (_mean(app.get(key)) for key in ("on", "off"))
+    return rate * on / (on + off) if on and off is not None else None
+
+
+def _mean(value: object) -> float | None:
+    """The mean of a duration in s that may be drawn from an exponential distribution."""
+    if isinstance(value, Mapping):
+        value = value.get("exponential")
+    read = read_quantity(value)
+    return read[0] if read and read[1] == "s" else None
+
+
 def _is_shared(case: Case) -> bool:
-    link = case.slowest
-    return bool(link and float(link.get("active_flows") or 1.0) >= 1.5)
+    return case.fair.among >= 1.5

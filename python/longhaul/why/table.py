@@ -224,6 +224,12 @@ def _windows(case: Case) -> Iterator[Intervention]:
             f"receive {name}", "receiver's window", f"the receiver's window, autotuned up to a buffer of {quantity(most, 'B')}",
             _set(case, {"receive_autotuning": {"max": "1 GB"}}),
         )  # fmt: skip
+        # Half of the first buffer at most is window, which then grows with what arrives: short transfers are over by then.
+        if (first := _finite(tuned.get("initial"))) and first < 4 * case.window:
+            yield Intervention(
+                f"receive first {name}", "receiver's first window", f"the receiver's first window, from a buffer of {quantity(first, 'B')} that has to grow (receive_autotuning.initial)",
+                _set(case, {"receive_autotuning": {"max": "1 GB", "initial": f"{max(math.ceil(first), min(500_000_000, 8 * case.window))} B"}}),
+            )  # fmt: skip
     elif size is not None:
         yield Intervention(
             f"receive {name}", "receiver's window", f"the receiver's window of {quantity(size, 'B')}", _set(case, {"receive_buffer": "unlimited"})
@@ -871,7 +877,7 @@ def _path(case: Case) -> Iterator[Intervention]:
     yield Intervention(
         f"delay {' '.join(links)}",
         "delay",
-        f"the path's delay, a round trip of {quantity(case.answer_s or case.rtt, 's')}",
+        f"the path's delay, a round trip of {quantity(min(case.rtt, case.answer_s or math.inf), 's')}",
         shorter,
         PATH,
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..units import significant
-from .case import Case
+from .case import Case, seconds
 from .engine import Effect, Lab, Without
 from .ideal import Ideal, ideal_of
 from .table import CONTROL, ORDINARY, PATH, Intervention, interventions
@@ -148,10 +148,9 @@ class _Search:
         return self.made.ideal is not None and self.made.ideal.reached(self.value)
 
     def _case(self) -> Case:
-        """The case as it is after what was taken away."""
-        trial = self.lab.trial(self.taken)
+        """The case as it is after what was taken away, measured from the run's begin: what acts in the warm-up is a candidate too."""
         content: dict[str, Any] = self.lab.changed(self.taken)
-        return Case(content, trial.summary, self.group)
+        return Case(content, self.lab.whole(self.taken), self.group, seconds(content["run"].get("warmup")))
 
     def _candidates(self, stage: int) -> list[Intervention]:
         known = {one.key for one in self.taken}

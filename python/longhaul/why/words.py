@@ -11,6 +11,8 @@ from .waterfall import Step, Tried, Waterfall
 
 #: With this share of its ideal a flow nearly has what its path allows.
 _NEARLY = 0.85
+#: With so much more than its ideal a flow has what was the share of others, or was for them to take.
+_BEYOND = 1.05
 
 
 def paragraph(found: Waterfall, seeds: int = 1) -> str:
@@ -18,8 +20,9 @@ def paragraph(found: Waterfall, seeds: int = 1) -> str:
     flows = f" ({found.count:,} flows)" if found.count > 1 else ""
     text = f"{found.group}{flows}: {found.metric} {found.text}"
     if found.ideal:
-        share = min(1.0, math.exp(-found.ideal.gap(found.value)))
-        text += f", {quantity(share, 'share', 2)} of its ideal ({_value(found, found.ideal.value)}: {found.ideal.text})"
+        share = math.exp(-found.ideal.gap(found.value))
+        part = f"{quantity(min(1.0, share), 'share', 2)} of" if share < _BEYOND else "better than"
+        text += f", {part} its ideal ({_value(found, found.ideal.value)}: {found.ideal.text})"
     text += "."
     nearly = _is_nearly_full(found)
     if nearly:
@@ -29,9 +32,15 @@ def paragraph(found: Waterfall, seeds: int = 1) -> str:
     text += "" if nearly else _rest(found)
     if found.without_effect:
         text += f" No difference made: {'; '.join(one.clause for one in found.without_effect[:4])}{_more(len(found.without_effect) - 4)}."
-    if found.untested:
-        text += f" Not tested: {'; '.join(dict.fromkeys(found.untested[:3]))}{_more(len(found.untested) - 3)}."
+    if untested := _untested(found):
+        text += f" Not tested: {'; '.join(untested[:3])}{_more(len(untested) - 3)}."
     return text
+
+
+def _untested(found: Waterfall) -> list[str]:
+    """What was not run, each once, without what an earlier step had tested."""
+    tested = {one.clause for one in (*found.without_effect, *found.effects)}
+    return [clause for clause in dict.fromkeys(found.untested) if clause not in tested]
 
 
 def _is_nearly_full(found: Waterfall) -> bool:
@@ -72,6 +81,8 @@ def _unexplained(found: Waterfall) -> str:
     share = found.unexplained
     if share is None or share < 0.1:
         return ""
+    if share == 1.0 and found.not_run:
+        return " What limits it is not known: the budget ended before all was tested."
     if share == 1.0:
         return " What keeps it from its ideal is unknown: nothing that was taken away made it faster."
     return f" {quantity(share, 'share', 2)} of the way to the ideal stay unexplained."
@@ -133,7 +144,7 @@ def to_dict(found: Waterfall) -> dict[str, Any]:
         ],
         "path": [_tried(one) for one in found.path],
         "without_effect": [_tried(one) for one in found.without_effect],
-        "untested": list(dict.fromkeys(found.untested)),
+        "untested": _untested(found),
         "unexplained": found.unexplained,
     }
 

@@ -41,7 +41,7 @@ def _early(case: Case) -> Case | None:
 
 
 def _twice(case: Case) -> Case | None:
-    later = _LATER.get(case.parameters.get("at"))
+    later = _LATER.get(case.parameters.get("at", 0.0))
     if case.parameters.get("fade") != _SHORT or later is None:
         return None
     return with_changes(case, _fades(lambda _: [at + later for at in _TWO]))

@@ -1,0 +1,153 @@
+//! A trial: one page is loaded from this machine, by the accelerator's SOCKS5 proxy and without it.
+
+use crate::Error;
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+/// Longest time of one transfer.
+const LONGEST: Duration = Duration::from_secs(60);
+/// Most bytes that are loaded.
+const MOST: u64 = 20 << 20;
+
+/// A page to load: host, port, path.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Target {
+    host: String,
+    port: u16,
+    path: String,
+}
+
+/// Reads an address as in `http://example.org/file`.
+fn target(url: &str) -> Result<Target, Error> {
+    let wrong = |what: &str| Error::Config(format!("\"{url}\": {what}, as in \"http://example.org/\""));
+    let rest = url
+        .trim()
+        .strip_prefix("http://")
+        .ok_or_else(|| wrong("the trial loads an address without encryption"))?;
+    if !rest.bytes().all(|c| c.is_ascii_graphic()) {
+        return Err(wrong("an address has no spaces or other signs"));
+    }
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) => (host, port.parse().map_err(|_| wrong("the port is a number to 65535"))?),
+        None => (authority, 80),
+    };
+    // A name in the letters that SOCKS5 and a request may have.
+    let host = crate::http::host_name(host.as_bytes())
+        .ok_or_else(|| wrong("a host is a name or an IPv4 address"))?;
+    Ok(Target { host, port, path: format!("/{path}") })
+}
+
+/// Loads a page both ways.
+///
+/// # Errors
+/// An address that is none, a configuration without `socks`, and a page that cannot be loaded by the accelerator.
+pub(super) fn compare(url: &str, socks: Option<SocketAddr>) -> Result<Value, Error> {
+    let target = target(url)?;
+    let Some(socks) = socks else {
+        return Err(Error::Config("the trial needs `socks` in the file (Interfaces)".into()));
+    };
+    let failed =
+        |why: std::io::Error| Error::Control(format!("{url} cannot be loaded by the accelerator: {why}"));
+    let with = load(&target, || by_socks(&target, socks)).map_err(failed)?;
+    let without = load(&target, || direct(&target)).map_err(|why| why.to_string());
+    let shown = |(bytes, status, seconds): (u64, String, f64)| json!({ "bytes": bytes, "status": status, "seconds": seconds });
+    Ok(match without {
+        Ok(without) => json!({ "with": shown(with), "without": shown(without) }),
+        Err(why) => json!({ "with": shown(with), "without": { "error": why } }),
+    })
+}
+
+fn prepared(stream: TcpStream) -> std::io::Result<TcpStream> {
+    stream.set_read_timeout(Some(LONGEST))?;
+    stream.set_write_timeout(Some(LONGEST))?;
+    Ok(stream)
+}
+
+fn direct(target: &Target) -> std::io::Result<TcpStream> {
+    let address = (target.host.as_str(), target.port).to_socket_addrs()?.next();
+    let address = address.ok_or_else(|| std::io::Error::other("the name has no address"))?;
+    prepared(TcpStream::connect_timeout(&address, LONGEST)?)
+}
+
+/// RFC 1928 without a password, by name.
+fn by_socks(target: &Target, socks: SocketAddr) -> std::io::Result<TcpStream> {
+    let mut stream = prepared(TcpStream::connect_timeout(&socks, LONGEST)?)?;
+    stream.write_all(&[5, 1, 0])?;
+    stream.read_exact(&mut [0; 2])?;
+    let mut request = match target.host.parse::<std::net::Ipv4Addr>() {
+        Ok(address) => [&[5, 1, 0, 1][..], &address.octets()].concat(),
+        Err(_) => [&[5, 1, 0, 3, target.host.len() as u8][..], target.host.as_bytes()].concat(),
+    };
+    request.extend(target.port.to_be_bytes());
+    stream.write_all(&request)?;
+    let mut head = [0; 4];
+    stream.read_exact(&mut head)?;
+    if head[1] != 0 {
+        // RFC 1928, section 6.
+        return Err(std::io::Error::other(match head[1] {
+            2 => {
+                "a file allows no connection there (`destinations` at the terminal, `destinations` and `private` at the hub)"
+            }
+            3 | 4 => "there is no way to the server, or its name is not found",
+            5 => "the server refuses",
+            _ => "the proxy refuses",
+        }));
+    }
+    let rest = if head[3] == 4 { 18 } else { 6 };
+    stream.read_exact(&mut [0; 18][..rest])?;
+    Ok(stream)
+}
+
+/// Bytes, status line, and seconds from the connection's begin to its last byte.
+fn load(
+    target: &Target,
+    connect: impl FnOnce() -> std::io::Result<TcpStream>,
+) -> std::io::Result<(u64, String, f64)> {
+    let begin = Instant::now();
+    let mut stream = connect()?;
+    let Target { host, path, .. } = target;
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: longhaul-pep\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes())?;
+    let (mut bytes, mut first, mut room) = (0, vec![], vec![0; 64 << 10]);
+    while bytes < MOST && begin.elapsed() < LONGEST {
+        match stream.read(&mut room)? {
+            0 => break,
+            n => {
+                bytes += n as u64;
+                first.extend(room[..n].iter().take(100_usize.saturating_sub(first.len())));
+            }
+        }
+    }
+    let status = String::from_utf8_lossy(&first).lines().next().unwrap_or_default().to_string();
+    if bytes == 0 {
+        return Err(std::io::Error::other("the server sends nothing"));
+    }
+    Ok((bytes, status, begin.elapsed().as_secs_f64()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_strictly() {
+        let found = target("http://10.82.0.2:8000/file?x=1").unwrap();
+        assert_eq!(found, Target { host: "10.82.0.2".into(), port: 8000, path: "/file?x=1".into() });
+        assert_eq!(target(" http://example.org ").unwrap().path, "/");
+        for url in [
+            "https://example.org/",
+            "http://",
+            "http://a b/",
+            "http://a:x/",
+            "http://a\r\nX: y/",
+            "file:///etc/passwd",
+        ] {
+            assert!(target(url).is_err(), "{url}");
+        }
+    }
+}
