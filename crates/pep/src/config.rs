@@ -1,5 +1,6 @@
 //! The configuration file: what there is to set, with defaults and meaning. [`crate::load`] reads and checks it.
 
+pub use crate::class::{Class, Period};
 pub use crate::destinations::Destinations;
 pub use crate::hub_name::HubName;
 use crate::prefix::{Ports, Prefix};
@@ -55,6 +56,9 @@ pub struct Config {
     /// The terminals that a hub serves.
     #[serde(default)]
     pub terminal: Vec<Terminal>,
+    /// Classes of connections, at a terminal: shares of the tunnel, and volumes.
+    #[serde(default)]
+    pub class: Vec<Class>,
     /// The class of a client's packets (DSCP, of its first one) is given to those to the server, and to the answers.
     #[serde(default = "yes")]
     pub dscp: bool,
@@ -396,6 +400,8 @@ pub struct Hop {
     pub receive_rate: Option<Rate>,
     /// This node never sends faster.
     pub most_rate: Option<Rate>,
+    /// What a hub sends to all terminals together at most; they share it by `weight` and `floor` of `[[terminal]]`.
+    pub total_rate: Option<Rate>,
     /// Others use the link too: where it is overloaded, the tunnel takes a part as one flow of CUBIC would.
     #[serde(default)]
     pub shared: bool,
@@ -518,6 +524,19 @@ pub struct Terminal {
     /// Where its clients may connect to, besides what `destinations` states for all.
     #[serde(default)]
     pub destinations: Destinations,
+    /// Parts of `hop.total_rate` among terminals that are sent something, 1 to 1000, by default 1.
+    pub weight: Option<u32>,
+    /// Up to this rate it goes before the others.
+    pub floor: Option<Rate>,
+    /// It gets and sends no more, over QUIC.
+    pub ceiling: Option<Rate>,
+    /// Bytes in a period, both directions together, with what QUIC adds.
+    pub quota: Option<Size>,
+    /// When they begin to count anew (UTC).
+    #[serde(default)]
+    pub period: Period,
+    /// What it gets and sends beyond its quota, until the period ends.
+    pub over: Option<Rate>,
 }
 
 /// A public key: 32 bytes, written in 64 hexadecimal digits.

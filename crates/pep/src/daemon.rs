@@ -14,8 +14,8 @@ use crate::state::{self, State};
 use crate::table::Entrance;
 use crate::tunnel::Tunnel;
 use crate::{
-    Error, choice, confirm, control, descriptors, grants, hub, load, metrics, page, plan, reload, room,
-    sandbox, start, sys, system, verify,
+    Error, choice, classes, confirm, control, descriptors, grants, hub, load, metrics, page, plan, reload,
+    room, sandbox, start, sys, system, verify,
 };
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sd_notify::NotifyState;
@@ -128,6 +128,7 @@ async fn serve(
         carriers(&node, &tunnels, &common, lanes, &changed)?;
         let names = node.config(|config| config.hop.as_ref().map(Hop::hubs)).unwrap_or_default();
         let _ = node.hubs.set(Hubs::new(tunnels.clone(), names));
+        classes::apply(&node);
         let (sender, receiver) = mpsc::unbounded_channel();
         tokio::spawn(hub::serve(node.clone(), receiver));
         tokio::spawn(hubs::follow(node.clone(), changed.clone()));
@@ -169,6 +170,7 @@ async fn serve(
     tokio::spawn(control.serve(node.clone())?);
     tokio::spawn(watch(node.clone()));
     tokio::spawn(grants::serve(node.clone()));
+    tokio::spawn(classes::allot(node.clone()));
     tokio::spawn({
         let node = node.clone();
         async move {
@@ -191,6 +193,9 @@ async fn serve(
     }
     if let Err(why) = state.save(&remembered(&node)) {
         tracing::warn!("the rates are not kept: {why}");
+    }
+    if let Err(why) = node.classes.save() {
+        tracing::warn!("volumes are not kept: {why}");
     }
     for tunnel in node.tunnels() {
         tunnel.close().await;
@@ -331,6 +336,7 @@ fn reload(node: &Arc<Node>, path: &Path) -> Result<(), Error> {
             tunnel.trust(start::keys(&next));
         }
     }
+    classes::apply(node);
     let Some((intercept, limits, hubs)) = node.intercepted() else { return Ok(()) };
     let gate = node.shut.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).gate();
     let interception = node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -357,6 +363,7 @@ async fn watch(node: Arc<Node>) {
     let mut looked = Instant::now();
     loop {
         tokio::time::sleep(Duration::from_secs(1)).await;
+        classes::apply(&node);
         page::reading::record(&node, looked.elapsed());
         looked = Instant::now();
         let (limits, alive) = (node.shared.table.limits(), node.shared.table.len());
@@ -445,9 +452,9 @@ async fn remember(node: Arc<Node>, mut state: State) {
     let mut failed = false;
     loop {
         tokio::time::sleep(KEEP).await;
-        match state.save(&remembered(&node)) {
+        match state.save(&remembered(&node)).and(node.classes.save()) {
             Err(why) if !std::mem::replace(&mut failed, true) => {
-                tracing::warn!("the rates are not kept: {why}");
+                tracing::warn!("rates and volumes are not kept: {why}");
             }
             _ => {}
         }

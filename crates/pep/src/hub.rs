@@ -52,6 +52,7 @@ pub(crate) fn judge(
 /// Serves flows of terminals, for ever.
 pub(crate) async fn serve(node: Arc<Node>, mut incoming: mpsc::UnboundedReceiver<Incoming>) {
     while let Some(flow) = incoming.recv().await {
+        node.allotting.notify_one();
         tokio::spawn(carry(node.clone(), flow));
     }
 }

@@ -189,7 +189,11 @@ pub(crate) async fn follow(node: Arc<Node>, changed: Arc<Notify>) {
                 tracing::warn!("{why}");
             }
         }
-        let _ = tokio::time::timeout(LOOK, changed.notified()).await;
+        if tokio::time::timeout(LOOK, changed.notified()).await.is_ok() {
+            // A hub has set another bound, or a terminal has come.
+            node.granting.notify_one();
+            node.allotting.notify_one();
+        }
     }
 }
 

@@ -4,11 +4,14 @@
 //! ([`socks`], [`http`]), the state of a connection ([`flow`]). The rest is IO around them: `node` takes connections in,
 //! `relay` carries their bytes between two legs, `daemon` starts and stops.
 
+mod allotment;
 pub mod bench;
 mod calls;
 pub mod capture;
 mod choice;
 mod claim;
+pub mod class;
+mod classes;
 pub mod config;
 mod confirm;
 pub mod control;
@@ -76,5 +79,6 @@ mod timer;
 mod tunnel;
 mod udp;
 mod verify;
+mod volumes;
 
 pub use error::Error;

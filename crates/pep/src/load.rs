@@ -1,6 +1,7 @@
 //! Reads a configuration file strictly: an unknown key is an error with its line and the nearest name.
 
 use crate::Error;
+use crate::class;
 use crate::config::{Config, FailBack, Hop, Intercept, Key, Mode, Names, Profile};
 use crate::error::nearest;
 use crate::pool::{LARGE, SMALL};
@@ -36,10 +37,28 @@ pub fn load(path: &Path) -> Result<Config, Error> {
 /// The first thing that is wrong: where, what, and what would be right.
 pub fn parse(text: &str, name: &str) -> Result<Config, Error> {
     let config: Config = toml::from_str(text).map_err(|error| Error::Config(syntax(&error, text, name)))?;
-    match check(&config) {
-        None => Ok(config),
-        Some((key, what)) => Err(Error::Config(format!("{}: {what}", place_of(key, text, name)))),
+    if let Some((key, what)) = check(&config) {
+        return Err(Error::Config(format!("{}: {what}", place_of(key, text, name))));
     }
+    if let Some(found) = class::check(&config) {
+        return Err(Error::Config(format!("{}: {}", place_in_list(&found, text, name), found.what)));
+    }
+    Ok(config)
+}
+
+/// File and line of a key in one of several tables of a list, or of the table where the key is not written.
+fn place_in_list(found: &class::Complaint, text: &str, name: &str) -> String {
+    let head = format!("[[{}]]", found.table);
+    let lines = || text.lines().map(str::trim).enumerate();
+    let begins = lines().filter(|(_, line)| line.split('#').next().is_some_and(|line| line.trim() == head));
+    let Some((begin, _)) = begins.into_iter().nth(found.index) else {
+        return format!("{name}: {}", found.table);
+    };
+    let own = lines().skip(begin + 1).take_while(|(_, line)| !line.starts_with('['));
+    let names = |line: &str| line.split(['=', '#']).next().is_some_and(|left| left.trim() == found.key);
+    let at = own.into_iter().find(|(_, line)| names(line)).map_or(begin, |(at, _)| at);
+    let key = if found.key.is_empty() { String::new() } else { format!(".{}", found.key) };
+    format!("{name}:{}: {}{key}", at + 1, found.table)
 }
 
 /// A key that is still to be filled in: a tunnel with it never comes up.

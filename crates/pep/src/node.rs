@@ -1,5 +1,6 @@
 //! A node at work: takes connections in by every entrance, opens the other side, and carries them.
 
+use crate::classes::Classes;
 use crate::config::{Config, Intercept, Limits, Mode};
 use crate::confirm::Confirm;
 use crate::destinations::is_guarded;
@@ -20,7 +21,7 @@ use crate::socks::{Host, Reply, Request, Step};
 use crate::table::{Ends, Entrance, Entry};
 use crate::tunnel::{HopLeg, Tunnel};
 use crate::verify::Findings;
-use crate::{daemon, descriptors, dscp, eyeballs, grants, http, names, socks, sys};
+use crate::{daemon, descriptors, dscp, eyeballs, grants, http, names, socks, state, sys};
 use longhaul_hop::Open;
 use socket2::SockRef;
 use std::collections::HashMap;
@@ -103,6 +104,8 @@ pub(crate) struct Node {
     /// Where a terminal's hubs are, as far as that is known.
     pub hub_addresses: Mutex<Vec<IpAddr>>,
     pub since: Instant,
+    /// Classes of connections and shares of terminals at work.
+    pub classes: Classes,
     /// No descriptor was left when a connection came.
     pub starved: AtomicBool,
     /// Whether what is taken in arrives, and why not.
@@ -111,6 +114,8 @@ pub(crate) struct Node {
     room: Mutex<Room>,
     /// Notified when most of that has arrived.
     pub granting: Notify,
+    /// Notified when a terminal's flow has begun or ended, at a hub.
+    pub allotting: Notify,
     /// Descriptors that belong to no connection.
     pub own_descriptors: OnceLock<u64>,
     /// Clients with all the connections that they may have, and since when they pass untouched.
@@ -167,6 +172,8 @@ impl Node {
             shared: Arc::new(Shared::new(config.limits, config.timeouts)),
             room: Mutex::new(Room::new(first, grants::waiting())),
             granting: Notify::new(),
+            allotting: Notify::new(),
+            classes: Classes::new(config.hop.as_ref().and_then(state::directory)),
             own_descriptors: OnceLock::new(),
             config: RwLock::new(config),
             interception: Mutex::new(None),
@@ -337,6 +344,8 @@ impl Node {
 
     /// A connection has ended.
     pub fn ended(&self, entry: &Entry, end: End) {
+        self.allotting.notify_one();
+        self.config(|config| self.classes.count(config, entry));
         self.shared.table.leave(entry, end);
         if end == End::Complete && entry.ends.entrance != Entrance::Tunnel {
             self.count_saved(entry);
@@ -446,7 +455,9 @@ impl Node {
         }
         if let Some((tunnel, peer)) = names::server(self) {
             let opened = async {
-                let leg = names::open(tunnel, peer, (name, port), dscp).await?;
+                let mut leg = names::open(tunnel, peer, (name, port), dscp).await?;
+                let Ends { client, server, .. } = entry.ends;
+                leg.classify(self.config(|config| self.classes.number(config, client.ip(), server, dscp)));
                 self.answered(&leg).await.map(|()| leg)
             };
             match opened.await {
@@ -479,8 +490,9 @@ impl Node {
 
     /// Carries a connection whose both sides are open; `bytes` of the client have come already.
     async fn carry(self: Arc<Self>, stream: TcpStream, leg: Far, entry: &Arc<Entry>, bytes: &[u8]) -> End {
-        if let Far::Tcp(leg) = &leg {
-            leg.local().map(|own| entry.outward.set(own));
+        match &leg {
+            Far::Tcp(leg) => _ = leg.local().map(|own| entry.outward.set(own)),
+            Far::Hop(leg) => _ = entry.carried.set(leg.carried()),
         }
         if entry.ends.entrance != Entrance::Intercepted {
             stream.local_addr().map(|own| entry.proxy.set(own)).ok();
@@ -540,7 +552,8 @@ impl Node {
         };
         let source = if keep { SocketAddr::new(client.ip().to_canonical(), client.port()) } else { any };
         let open = Open { source, destination: server, dscp, priority: 0, confirm };
-        let leg = tunnel.open(peer.id, open).map_err(|why| (End::Tunnel, io::Error::other(why)))?;
+        let mut leg = tunnel.open(peer.id, open).map_err(|why| (End::Tunnel, io::Error::other(why)))?;
+        leg.classify(self.config(|config| self.classes.number(config, client.ip(), server, dscp)));
         if confirm {
             match self.answered(&leg).await {
                 Ok(()) => {}

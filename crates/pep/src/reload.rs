@@ -15,10 +15,11 @@ pub(crate) fn adopted(running: &Config, wanted: &Config, confirms: bool) -> Conf
     next.server_leg = wanted.server_leg.clone();
     next.destinations = wanted.destinations.clone();
     next.terminal = wanted.terminal.clone();
+    next.class = wanted.class.clone();
     next.dscp = wanted.dscp;
     if let (Some(now), Some(wanted)) = (&mut next.hop, &wanted.hop) {
-        let Hop { hub_key, send_rate, most_rate, pass_after, fail_back, .. } = wanted.clone();
-        *now = Hop { hub_key, send_rate, most_rate, pass_after, fail_back, ..now.clone() };
+        let Hop { hub_key, send_rate, most_rate, total_rate, pass_after, fail_back, .. } = wanted.clone();
+        *now = Hop { hub_key, send_rate, most_rate, total_rate, pass_after, fail_back, ..now.clone() };
     }
     if let (Some(now), Some(wanted)) = (&mut next.intercept, &wanted.intercept) {
         let Intercept {

@@ -1,5 +1,6 @@
 //! What a node reports: to `status` and `flows`, and to Prometheus.
 
+use crate::classes::ShareStatus;
 use crate::flow::Ledger;
 use crate::hubs::Way;
 use crate::node::Node;
@@ -47,6 +48,11 @@ pub(crate) struct Status {
     at_risk: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     tunnel: Option<TunnelStatus>,
+    /// Classes of connections, at a terminal, and terminals of a hub, in the order of the file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    classes: Vec<ShareStatus>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    terminals: Vec<ShareStatus>,
     buffers: usize,
     memory: u64,
     descriptors: usize,
@@ -203,6 +209,7 @@ fn named<K: Serialize, V: Copy>(counts: impl IntoIterator<Item = (K, V)>) -> BTr
 pub(crate) fn status(node: &Node) -> Status {
     let totals = node.shared.table.totals();
     let shut = *node.shut.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let (classes, terminals) = node.config(|config| node.classes.status(config));
     Status {
         version: env!("CARGO_PKG_VERSION"),
         mode: node.config(|config| config.mode),
@@ -229,6 +236,8 @@ pub(crate) fn status(node: &Node) -> Status {
         up: totals.up,
         down: totals.down,
         tunnel: tunnel(node),
+        classes,
+        terminals,
         buffers: node.shared.pool.in_use(),
         memory: resident(),
         descriptors: std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count),
@@ -327,6 +336,8 @@ pub(crate) fn metrics(node: &Node) -> String {
     if let Some(tunnel) = &status.tunnel {
         tunnel_metrics(&mut text, tunnel);
     }
+    share_metrics(&mut text, "class", &status.classes);
+    share_metrics(&mut text, "terminal", &status.terminals);
     histogram(
         &mut text,
         "connect_seconds",
@@ -335,6 +346,29 @@ pub(crate) fn metrics(node: &Node) -> String {
     );
     histogram(&mut text, "first_byte_seconds", "Time to the server's first byte.", &totals.first_byte);
     text
+}
+
+/// Classes or terminals.
+fn share_metrics(text: &mut String, kind: &str, shares: &[ShareStatus]) {
+    if shares.is_empty() {
+        return;
+    }
+    type Value = fn(&ShareStatus) -> u64;
+    let each = |value: Value| -> BTreeMap<String, u64> {
+        shares.iter().map(|share| (share.name.clone(), value(share))).collect()
+    };
+    let gauges: [(&str, &str, Value); 5] = [
+        ("rate_bps", "Rate of the last second, both directions.", |share| share.rate_bps),
+        ("today_bytes", "Bytes of this day (UTC).", |share| share.bytes_today),
+        ("month_bytes", "Bytes of this month (UTC).", |share| share.bytes_month),
+        ("quota_bytes", "Bytes that there may be in a period; 0 without a quota.", |share| share.quota_bytes),
+        ("over_quota", "Client addresses beyond their quotas, or 1 for a terminal.", |share| {
+            if share.over_count > 0 { share.over_count as u64 } else { u64::from(share.over) }
+        }),
+    ];
+    for (name, help, value) in gauges {
+        gauge(text, &format!("{kind}_{name}"), help, kind, &each(value));
+    }
 }
 
 fn tunnel_metrics(text: &mut String, tunnel: &TunnelStatus) {

@@ -104,7 +104,8 @@ impl State {
     }
 }
 
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Replaces a file as a whole.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = path.with_extension("new");
     std::fs::write(&new, bytes)?;
     std::fs::rename(&new, path)

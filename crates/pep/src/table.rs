@@ -4,10 +4,12 @@ use crate::config::Limits;
 use crate::flow::{End, Flow, Ledger};
 use crate::page::hosts::{Carried, Hosts};
 use crate::page::saved::PAUSE;
+use crate::tunnel::Tunnel;
+use longhaul_hop::FlowId;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -44,6 +46,16 @@ pub(crate) enum State {
 /// All states.
 pub(crate) const STATES: [State; 4] = [State::Opening, State::Open, State::HalfClosed, State::Closing];
 
+/// What carries a connection through the tunnel.
+pub(crate) struct InTunnel {
+    pub tunnel: Arc<Tunnel>,
+    pub flow: FlowId,
+    /// Code point of the client's first packet.
+    pub dscp: u8,
+    /// Its class in the hop.
+    pub class: AtomicU16,
+}
+
 /// A connection that is alive.
 pub(crate) struct Entry {
     pub id: u64,
@@ -55,6 +67,10 @@ pub(crate) struct Entry {
     pub proxy: OnceLock<SocketAddr>,
     /// The server as it was reached, where that differs: another address of its name, or the name that the hub looks up.
     pub reached: OnceLock<String>,
+    /// The flow of the tunnel that carries it, at a terminal.
+    pub carried: OnceLock<InTunnel>,
+    /// Bytes of it that its class has counted.
+    pub counted: AtomicU64,
     /// Bytes in the kernel's buffers that senders take for delivered, at the last look.
     pub in_kernel: AtomicU64,
     /// The time to the server's answer.
@@ -170,6 +186,8 @@ impl Inside {
             outward: OnceLock::new(),
             proxy: OnceLock::new(),
             reached: OnceLock::new(),
+            carried: OnceLock::new(),
+            counted: AtomicU64::new(0),
             in_kernel: AtomicU64::new(0),
             connected: OnceLock::new(),
             delivered: AtomicU64::new(0),

@@ -11,20 +11,21 @@ use crate::lanes::LaneRate;
 use crate::leg::Leg;
 use crate::pipe::Pipe;
 use crate::sys;
+use crate::table::InTunnel;
 use crate::timer::Timer;
 use crate::udp::Udp;
 use bytes::{Bytes, BytesMut};
 use longhaul_hop::tls::{PublicKey, Trusted};
 use longhaul_hop::{
-    Carrier as Hauler, Event, FlowId, LaneId, Node as Hop, Open, PeerId, PeerStats, Pool, Refusal,
-    Remembered, ResetCode,
+    Bounds, Carrier as Hauler, Event, FlowId, LaneId, Node as Hop, Open, PeerId, PeerStats, Pool, Portion,
+    Refusal, Remembered, ResetCode,
 };
 use longhaul_units::{Duration, Instant, Rate};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use tokio::net::TcpStream;
@@ -76,7 +77,7 @@ struct Inside {
     pool: Pool,
     lanes: HashMap<LaneId, Arc<LaneWake>>,
     keep_alive: Duration,
-    /// Counts nodes that came and went.
+    /// Counts nodes that came and went, and bounds that a hub has set.
     changes: u64,
     slots: HashMap<FlowId, Slot>,
     peers: Vec<PeerInfo>,
@@ -365,6 +366,40 @@ impl Tunnel {
         self.wake.notify_one();
     }
 
+    /// Other classes of flows; they hold over QUIC.
+    pub fn set_classes(&self, classes: BTreeMap<u16, Portion>) {
+        self.lock().hop.set_classes(classes);
+        self.wake.notify_one();
+    }
+
+    /// The class of a flow from now on; over TCP there are none.
+    pub fn classify(&self, flow: FlowId, class: u16) {
+        if !flow.is_pooled() {
+            self.lock().hop.classify(flow, class);
+            self.wake.notify_one();
+        }
+    }
+
+    /// What terminals may have of this hub, over QUIC.
+    pub fn grant(&self, total: Option<Rate>, peers: &[(PeerId, Portion, Bounds)]) {
+        let mut inside = self.lock();
+        inside.hop.set_total(total);
+        for (peer, portion, bounds) in peers.iter().filter(|(peer, ..)| !peer.is_pooled()) {
+            inside.hop.set_portion(*peer, *portion);
+            inside.hop.set_bounds(*peer, *bounds);
+        }
+        drop(inside);
+        self.wake.notify_one();
+    }
+
+    /// What terminals may open and send; those of earlier releases are not bound by it.
+    pub fn set_bounds(&self, bounds: &[(PeerId, Bounds)]) {
+        let mut inside = self.lock();
+        bounds.iter().for_each(|(peer, bounds)| inside.hop.set_bounds(*peer, *bounds));
+        drop(inside);
+        self.wake.notify_one();
+    }
+
     /// The round trip to the node that takes new flows, as far as QUIC has measured it.
     pub fn rtt(&self) -> Option<std::time::Duration> {
         let peer = self.peer()?.id;
@@ -482,7 +517,7 @@ impl Tunnel {
         inside.take_events(self.now());
         drop(inside);
         self.wake.notify_one();
-        Ok(HopLeg { tunnel: self.clone(), flow, over: false })
+        Ok(HopLeg { tunnel: self.clone(), flow, dscp: open.dscp, class: 0, over: false })
     }
 
     /// Closes the tunnel; the goodbye is on its way when this returns.
@@ -585,8 +620,10 @@ impl Tunnel {
     fn new_flows(self: &Arc<Self>) -> Vec<Incoming> {
         let mut inside = self.lock();
         let news = std::mem::take(&mut inside.incoming);
-        let leg = |flow| HopLeg { tunnel: self.clone(), flow, over: false };
-        news.into_iter().map(|(flow, open, key, peer)| Incoming { leg: leg(flow), open, key, peer }).collect()
+        let leg =
+            |flow, open: Open| HopLeg { tunnel: self.clone(), flow, dscp: open.dscp, class: 0, over: false };
+        let flows = news.into_iter();
+        flows.map(|(flow, open, key, peer)| Incoming { leg: leg(flow, open), open, key, peer }).collect()
     }
 }
 
@@ -665,7 +702,7 @@ impl Inside {
                     self.slots.insert(flow, Slot::default());
                     self.incoming.push_back((flow, open, key, peer));
                 }
-                Event::Bounded { .. } => {}
+                Event::Bounded { .. } => self.changes += 1,
                 Event::Accepted { flow } => self.with(flow, |slot| slot.accepted = true),
                 Event::Readable { flow } | Event::Writable { flow } => self.with(flow, |_| {}),
                 Event::Finished { flow } => self.with(flow, |slot| slot.finished = true),
@@ -703,6 +740,8 @@ fn help_for(reason: &str) -> &'static str {
 pub(crate) struct HopLeg {
     tunnel: Arc<Tunnel>,
     flow: FlowId,
+    dscp: u8,
+    class: u16,
     over: bool,
 }
 
@@ -726,6 +765,20 @@ fn error_of(code: ResetCode) -> io::Error {
 }
 
 impl HopLeg {
+    /// Gives a flow that this node has opened its class.
+    pub fn classify(&mut self, class: u16) {
+        if class > 0 {
+            self.class = class;
+            self.tunnel.classify(self.flow, class);
+        }
+    }
+
+    /// What others need to count and to classify it.
+    pub fn carried(&self) -> InTunnel {
+        let (tunnel, class) = (self.tunnel.clone(), AtomicU16::new(self.class));
+        InTunnel { tunnel, flow: self.flow, dscp: self.dscp, class }
+    }
+
     /// Lets the other node's flow begin.
     pub fn accept(&self) {
         let mut inside = self.tunnel.lock();

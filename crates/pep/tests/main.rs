@@ -3,7 +3,9 @@
 mod astray;
 mod bed;
 mod carriers;
+mod classes;
 mod firewalls;
+mod fleets;
 mod hubs;
 mod integrity;
 mod names;

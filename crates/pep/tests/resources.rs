@@ -88,7 +88,7 @@ fn resident(daemon: &Daemon) -> u64 {
 }
 
 /// This program holds the clients and the server of thousands of connections.
-fn many_descriptors() {
+pub fn many_descriptors() {
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
     setrlimit(Resource::RLIMIT_NOFILE, hard.min(1 << 17), hard).unwrap();
 }
@@ -333,7 +333,12 @@ fn five_thousand_slow_clients_leave_room_for_others() {
 /// As many connections at once as a client can open, all held: each is answered, by the node or past it. Those that the kernel had
 /// accepted when a bound was reached were reset.
 fn burst(bed: &Bed, count: usize) {
-    let answered = bed.within("c", || {
+    burst_from(bed, "c", count, || {});
+}
+
+/// The same from any host; `held` is called while all are held.
+pub fn burst_from(bed: &Bed, host: &str, count: usize, held_all: impl FnOnce() + Send) {
+    let answered = bed.within(host, || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let one = || async {
@@ -361,6 +366,7 @@ fn burst(bed: &Bed, count: usize) {
                 failed.len(),
                 &failed[..failed.len().min(3)]
             );
+            held_all();
             held.len()
         })
     });
@@ -368,7 +374,7 @@ fn burst(bed: &Bed, count: usize) {
 }
 
 /// Answers each connection and holds it, until this is dropped.
-fn serve_and_hold(bed: &Bed) -> tokio::runtime::Runtime {
+pub fn serve_and_hold(bed: &Bed) -> tokio::runtime::Runtime {
     serve_with(bed, 8001, |mut stream| async move {
         let mut room = [0; 1];
         if stream.read_exact(&mut room).await.is_ok() && stream.write_all(b"ok").await.is_ok() {
