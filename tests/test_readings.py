@@ -84,6 +84,8 @@ def test_both_columns_have_verdicts_of_their_own(command, tmp_path: Path) -> Non
     # One flow is not read otherwise: the trend over 1, 2, 3 flows has the base's run there.
     assert by_target["F1.2"]["measured"].split(",")[0] == by_target["F1.2"]["base"].split(",")[0]
     assert [(item["base_verdict"], item["verdict"]) for item in otherwise["targets"]] == [("reproduced", "not")]
+    page = (out / "readings" / "report.html").read_text()
+    assert "<h3>short queues</h3>" in page
     # The headline is the base's.
     assert next(item["verdict"] for item in content["targets"] if item["id"] == "F1.1") == "reproduced"
 

@@ -25,7 +25,8 @@ WORDS = """
 A claim is *confirmed* if each of its targets with a verdict is reproduced, *refuted* if none is even partly; otherwise it *depends* on conditions,
 which its document names. A target is *reproduced* within a tolerance stated beforehand, *partly* within twice that (of several comparisons: two
 thirds hold), *not reproduced* beyond, and *not run* without its runs or with too few seeds: five at each point, or three where an ordering or a trend is
-the same without any one of them.
+the same without any one of them. What a paper leaves open is run in other ways too, each beside the reading that is taken, with the same tolerances: the
+section *Readings* of a document. Counts are of the reading that is taken.
 """
 
 #: What the studies say together, for a reader of today.

@@ -274,7 +274,7 @@ def _first_buffers(found: Diagnosis) -> Iterator[Remedy]:
             "first receive buffer",
             "receiver",
             each(found, "tcp.receive_autotuning.initial", f"{value} KiB", _below(now, value)),
-            {"receiver's initial window"},
+            {"receiver's first window"},
             f'sysctl -w net.ipv4.tcp_rmem="4096 {value * _KIB} {most * _KIB}"\n'
             f"# where a route has a smaller initrwnd: ip route change default via GATEWAY dev DEVICE initrwnd "
             f"{math.ceil(value * _KIB / 2 / found.mss)}",
@@ -380,7 +380,7 @@ def return_queue(found: Diagnosis) -> Iterator[Remedy]:
     thin = found.thin
     if thin is None:
         return
-    place = f"{found.place(thin)}.queue"
+    (place,) = found.path([thin], "queue")
     queue = found.setting(thin, "queue") or {}
     limit = packets(queue.get("limit")) if queue.get("kind") == "droptail" else None
 

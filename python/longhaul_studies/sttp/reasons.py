@@ -15,8 +15,8 @@ _VEGAS = (
 )
 _E1 = (
     "Experiment 1 used REAL, whose Reno and first STTP are not described. Delays, buffers, packets and length are not given (decision 15). Of the readings tried (*Experiment 1 with other readings*)"
-    " one gives both results at once, a loss of 20 to 45 % with Reno (derived from table 4.4: 38 %) and none with STTP: buffers of 200 packets, no window, and tokens that ACKs return, the bucket"
-    " that the thesis built first. According to the thesis a timer fed all buckets of chapter 4; in our runs such a bucket floods a queue whose length only a window would limit. No reading gives"
+    " buffers of 200 packets give both results at once, with any bucket: Reno, which has no window, loses 20 to 45 % (derived from table 4.4: 38 %), and STTP, which has one of 20 packets, nothing."
+    " No reading gives"
     " STTP's first two sources 2.9 times the others' rate (derived from table 4.4). The late sources' 13 packets in 10 s are the rate of a pair with one packet of 500 bytes between its probes,"
     " 64,000/13.5 bit/s; ours mostly measure more."
 )
