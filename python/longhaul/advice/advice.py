@@ -59,7 +59,9 @@ class Row:
         seed = min(trial.qoe)
         before = _means(list(base.qoe.values()))
         why = next((text for cause, text in found.findings.items() if cause in remedy.aims), "")
-        why = why or next((f"{text}: not tested" for cause, text in found.untested.items() if cause in remedy.aims), "")
+        why = why or next(
+            (f"for {text}, which was not tested" for cause, text in found.untested.items() if cause in remedy.aims), ""
+        )
         return cls(
             remedy,
             gain,

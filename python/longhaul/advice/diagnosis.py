@@ -113,10 +113,30 @@ class Diagnosis:
 
     def setting(self, link: Mapping[str, Any], key: str) -> Any:
         """A setting of one direction of a link."""
+        spec, direction = self._spec(link)
+        return (spec.get(direction) or {}).get(key, spec.get(key))
+
+    def path(self, links: Sequence[Mapping[str, Any]], key: str) -> list[str]:
+        """The paths by which a setting of several directions of links is changed, as `--set` takes them.
+
+        A setting of a whole link that both directions override is an error: it is changed where it is written if no direction that
+        keeps it is left.
+        """
+        named = {str(link["name"]) for link in links}
+        paths = []
+        for link in links:
+            spec, direction = self._spec(link)
+            other = "reverse" if direction == "forward" else "forward"
+            own, others = (key in (spec.get(side) or {}) for side in (direction, other))
+            taken = others or f"{str(link['name']).rsplit('.', 1)[0]}.{other}" in named
+            place = self.place(link)
+            paths.append(f"{place.rpartition('.')[0] if key in spec and taken and not own else place}.{key}")
+        return paths
+
+    def _spec(self, link: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
         name, direction = str(link["name"]).rsplit(".", 1)
         spec = next((one for one in self.content.get("link", ()) if one["name"] == name), None)
-        spec = spec or (self.content.get("dumbbell") or {}).get(name) or {}
-        return (spec.get(direction) or {}).get(key, spec.get(key))
+        return spec or (self.content.get("dumbbell") or {}).get(name) or {}, direction
 
     def inner(self, name: str) -> bool:
         """Whether a node is no end of any of the flows: a place for a proxy."""

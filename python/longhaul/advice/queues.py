@@ -39,7 +39,7 @@ def _spots(found: Diagnosis) -> Iterator[_Spot]:
     if other := _other_direction(found, link):
         # A call, or a request and its answer, waits in the queues of both directions.
         name = str(link["name"]).rsplit(".", 1)[0]
-        aims = frozenset({"data on the return link", "full return link"})
+        aims = frozenset({"full return link"})
         yield _Spot([link, other], f"on both directions of {name}", aims)
     if len(found.full) > 1:
         names = [link_name(one) for one in found.full]
@@ -67,18 +67,18 @@ def _disciplines(found: Diagnosis) -> Iterator[Remedy]:
             ("fq_codel", timing, f"fq_codel limit {room} {shown}"),
             ("codel", timing, f"codel limit {room} {shown}"),
             ("pie", {}, f"pie limit {room}"),
-            ("fq", {}, "sfq"),
+            ("drr", {}, "sfq"),
         )
         for kind, more, linux in disciplines:
             aims = {"standing queue", "unequal shares", "too many flows"} | spot.aims
-            if kind == "fq":
+            if kind == "drr":
                 aims -= {"standing queue"}
             one = len(spot.links) == 1
             # Of several queues at once these two are tried: they do alone what the others do.
             if all(queue.get("kind") == kind for queue in now) or not (one or kind in ("fq_codel", "codel")):
                 continue
             table = {"kind": kind, "limit": f"{room} packets", **more}
-            settings = {f"{found.place(link)}.queue": table for link in spot.links}
+            settings = dict.fromkeys(found.path(spot.links, "queue"), table)
             command = f"tc qdisc replace dev DEVICE root {linux}"
             where = "" if one else f"  # {spot.where}"
             made = remedy(f"{kind} {spot.where}", "queue", "router", settings, aims, command + where)
@@ -142,7 +142,7 @@ def _timings(found: Diagnosis) -> Iterator[Remedy]:
                     f"{kind} with {'an' if interval else 'a'} {words} at {link_name(link)}",
                     "queue",
                     "router",
-                    {f"{found.place(link)}.queue": {**queue, **numbers}},
+                    {found.path([link], "queue")[0]: {**queue, **numbers}},
                     {"short queue"},
                     command,
                 )
@@ -159,7 +159,7 @@ def _longer_or_shorter(found: Diagnosis) -> Iterator[Remedy]:
     link = found.bottleneck
     if link is None:
         return
-    place = f"{found.place(link)}.queue"
+    (place,) = found.path([link], "queue")
     queue = found.setting(link, "queue") or {}
     limit = packets(queue.get("limit"))
     droptail = queue.get("kind") == "droptail"

@@ -196,6 +196,14 @@ def _packets(found: Diagnosis, now: Mapping[str, Mapping[str, Any]]) -> Iterator
         yield dialled(
             "packets for each ACK", min((one for one in acks.values() if one < count), default=None), count, "", fewer
         )
+    yield remedy(
+        "QUIC's data are taken as they come (unordered)",
+        "gaps",
+        "receiver",
+        each(found, "quic.unordered", True, lambda one: not one["quic"].get("unordered")),
+        {"gaps in a stream"},
+        "# the application puts the pieces of a stream in order itself",
+    )
     late = {name: int(table.get("packet_threshold") or 3) for name, table in now.items()}
 
     def patient(count: int) -> Remedy:

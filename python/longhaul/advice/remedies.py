@@ -254,7 +254,7 @@ def _receiving(found: Diagnosis) -> Iterator[Remedy]:
         "ACKs",
         "receiver",
         each(found, "tcp.ack_every", 1),
-        {"slow start", "pauses", "loss of ACKs"},
+        {"slow start", "pauses", "loss of ACKs", "delayed ACKs"},
         "ip route change default via GATEWAY dev DEVICE quickack 1",
     )
     yield from fewer_acks(found)
@@ -271,14 +271,13 @@ def _returns(found: Diagnosis) -> Iterator[Remedy]:
     thin, aims = found.thin, {"full return link"}
     if thin is None:
         return
-    place = found.place(thin)
     yield from return_queue(found)
     yield remedy(
         f"a queue for each flow at {link_name(thin)}",
         "return queue",
         "router",
-        {f"{place}.queue": {"kind": "fq_codel", "limit": "1000 packets"}},
-        {"data on the return link"},
+        {found.path([thin], "queue")[0]: {"kind": "fq_codel", "limit": "1000 packets"}},
+        aims,
         "tc qdisc replace dev DEVICE root fq_codel",
     )
     serial = found.setting(thin, "serial")
@@ -288,7 +287,7 @@ def _returns(found: Diagnosis) -> Iterator[Remedy]:
             f"headers are compressed at {link_name(thin)} (ROHC)",
             "header compression",
             "router",
-            {f"{place}.serial": {**line, "rohc": {}}},
+            {found.path([thin], "serial")[0]: {**line, "rohc": {}}},
             aims,
         )
     boxes = list(found.content.get("middlebox", ()))
@@ -326,7 +325,7 @@ def _proxies(found: Diagnosis) -> Iterator[Remedy]:
                 "proxy",
                 "proxy",
                 {f"middlebox.{box['name']}.long.congestion": "bbr"},
-                aims,
+                aims | {"proxy's congestion control"},
             )
             defaults = (box.get("connections"), box.get("framing"), box.get("local_queue")) == (1, "header", None)
             if box.get("peer") and defaults:

@@ -32,8 +32,7 @@ impl Desk for Daemon {
 
     fn doctor(&self) -> Result<Value, Error> {
         let mut found = self.found.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if let Some((at, value)) = found.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
-            let _ = at;
+        if let Some((_, value)) = found.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
             return Ok(value.clone());
         }
         let value = serde_json::json!(doctor::examine(&load::load(&self.path)?));

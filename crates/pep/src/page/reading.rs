@@ -2,7 +2,6 @@
 
 use super::history::{Counters, Reading};
 use crate::node::{Node, Shut};
-use crate::passage::Passage;
 use crate::report;
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
@@ -72,7 +71,6 @@ pub(crate) fn of_node(node: &Node, since: u64) -> Value {
         "at": now(),
         "status": report::status(node),
         "reasons": reasons,
-        "passing": shut.passage == Passage::Shut || !reasons.is_empty(),
         "rates": rates,
         "history": history.after(since),
         "outages": history.outages(),

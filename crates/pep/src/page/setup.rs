@@ -216,7 +216,8 @@ mod tests {
                 .contains("is no name of an interface")
         );
         assert!(
-            why(r#"{"mode":"terminal","hub":"h:1","hub_key":"x","interfaces":["eth1"]}"#).contains("hub_key")
+            why(r#"{"mode":"terminal","hub":"h:1","hub_key":"x","interfaces":["eth1"]}"#)
+                .contains("64 hexadecimal digits")
         );
         let zeros = "0".repeat(64);
         assert!(
