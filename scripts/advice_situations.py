@@ -84,7 +84,13 @@ SITUATIONS = [
         "thin-return",
         "10 Mbit/s down, 9.6 kbit/s back",
         "fewer or shorter ACKs: a short return queue, an ACK filter, header compression (RFC 3449; Coetzee 1999)",
-        ("a queue of 10 packets at satellite (terminal", "ACK filter", "ACK compaction", "headers are compressed"),
+        (
+            "a queue of 10 packets at satellite (terminal",
+            "a queue for each flow at satellite (terminal",
+            "ACK filter",
+            "ACK compaction",
+            "headers are compressed",
+        ),
         _satellite(
             "thin return",
             "120 s",

@@ -645,7 +645,8 @@ def test_a_fixed_so_rcvbuf_is_left_to_the_kernel_or_raised():
         rows["a receive buffer that the kernel autotunes, in place of a fixed SO_RCVBUF"],
         rows["SO_RCVBUF of 820 KiB"],
     )
-    assert found.best in (left, raised)
+    # A bound of the kernel and a number in the application are the larger change.
+    assert found.best is left
     assert left.remedy.settings["flow.f.tcp.so_rcvbuf"] == "off"
     # 5/8 of twice the argument are window.
     assert raised.remedy.settings == {"flow.f.tcp.so_rcvbuf": "820 KiB"}

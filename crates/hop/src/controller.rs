@@ -265,6 +265,12 @@ impl RateController {
         Allowance::Packets((together.min(free.max(1)) as usize).clamp(1, most.max(1)))
     }
 
+    /// True if nothing may leave for what is in flight already, as while a queue is drained, and not for the pace or an outage.
+    pub fn is_full(&self, now: Instant) -> bool {
+        let free = self.window().saturating_sub(self.in_flight) / self.packet();
+        self.next <= now && free == 0 && self.history.base_rtt().is_some() && !self.is_silent(now)
+    }
+
     /// Packets left, with so much UDP payload in all; packets that have nothing but ACKs are not in flight.
     pub fn on_sent(&mut self, now: Instant, bytes: u64, packets: u64, in_flight: bool) {
         let wire = bytes + packets * u64::from(self.settings.headers);

@@ -131,6 +131,16 @@ impl Scheduler {
         }
     }
 
+    /// When a class that waits is to be served by its floor.
+    pub fn floor_at(&self) -> Option<Instant> {
+        Shares::floor_at(waiting(&self.classes).map(|(_, member)| member))
+    }
+
+    /// True if the flow's class has a floor.
+    pub fn has_floor(&self, turn: &Turn) -> bool {
+        self.classes.get(&turn.class).is_some_and(|class| class.member.portion.floor.is_some())
+    }
+
     /// A flow that had nothing to send has something.
     pub fn wake(&mut self, now: Instant, stream: u64, turn: &mut Turn) {
         if turn.waits {

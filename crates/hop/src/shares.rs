@@ -108,6 +108,14 @@ impl Shares {
         }
     }
 
+    /// When the floor of one that waits is due, if any has a floor.
+    pub fn floor_at<'a>(waiting: impl Iterator<Item = &'a Member>) -> Option<Instant> {
+        let with_floor = waiting.filter(|member| member.portion.floor.is_some());
+        with_floor
+            .map(|member| member.floor.max(member.portion.ceiling.map_or(member.floor, |_| member.ceiling)))
+            .min()
+    }
+
     /// The one whose turn it was has sent something.
     pub fn charge(&mut self, now: Instant, member: &mut Member, bytes: u64) {
         let Portion { weight, floor, ceiling } = member.portion;

@@ -76,6 +76,36 @@ fn a_class_with_a_floor_does_not_wait_for_a_transfer() {
     world.check_ledgers();
 }
 
+/// A link that carries less than the configured rate: while the hop drains the queue that it has made, a class below its floor goes on.
+#[test]
+fn a_class_with_a_floor_does_not_wait_for_a_queue_to_drain() {
+    let late = |floor: Option<f64>| {
+        let [mut terminal, mut hub] = configs();
+        terminal.rates.send = Some(mbit(10.0));
+        hub.rates.send = Some(mbit(40.0));
+        let links = [link(mbit(10.0), RTT, None), link(mbit(20.0), RTT, None)];
+        let mut world = World::new([terminal, hub], links, 1);
+        world.ends[0].node.set_classes([(1, portion(1, floor, None))].into_iter().collect());
+        let up = world.warm_up();
+        for _ in 0..4 {
+            world.add(Job::new(up, 300, 400_000_000));
+        }
+        let request = |n: u64| Job { class: 1, ..Job::new(up + Duration::from_millis(20 * n), 50, 50) };
+        let jobs: Vec<usize> = (0..500).map(|n| world.add(request(n))).collect();
+        world.run_until(up + Duration::from_secs(20));
+        let mut took: Vec<f64> = jobs.iter().map(|job| world.seconds(*job)).collect();
+        took.sort_by(f64::total_cmp);
+        world.check_ledgers();
+        eprintln!(
+            "floor {floor:?}: median {:.3} s, 99 % {:.3} s, largest {:.3} s",
+            took[250], took[494], took[499]
+        );
+        (took[494], took[499])
+    };
+    let (with, without) = (late(Some(1.0)), late(None));
+    assert!(with.0 < without.0 && with.1 < without.1, "{with:?} {without:?}");
+}
+
 /// A ceiling alone leaves the rest of the link unused, and every byte arrives.
 #[test]
 fn a_ceiling_holds_for_transfers_in_both_directions_to_their_end() {

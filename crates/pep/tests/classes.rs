@@ -8,7 +8,7 @@ use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 /// Serves each connection with as many bytes as it requests in a line, or takes them with `-`; port 22 echoes.
-fn serve(two: &Two, port: u16) {
+pub fn serve(two: &Two, port: u16) {
     let listener = two.bed.within("s", || TcpListener::bind(address(SERVER, port)).unwrap());
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
@@ -85,7 +85,7 @@ fn start_terminal(two: &Two, more: &str) -> Daemon {
     terminal
 }
 
-fn config(two: &Two, more: &str) -> String {
+pub fn config(two: &Two, more: &str) -> String {
     let folder = two.bed.folder.display();
     let state = format!("[hop]\nstate = \"{folder}/state\"\n");
     let all = two.terminal_config(&two.hub_key).replace("[hop]\n", &state);

@@ -13,6 +13,7 @@ mod operation;
 mod page;
 mod resources;
 mod routers;
+mod shell;
 mod sizing;
 mod split;
 mod two_nodes;

@@ -356,6 +356,9 @@ fn nearest_first(found: &str, expected: &str) -> Option<String> {
     const SHOWN: usize = 8;
     let given = found.split('`').nth(1)?;
     let mut names: Vec<&str> = expected.strip_prefix("one of ")?.split('`').skip(1).step_by(2).collect();
+    // One spelling of each: "mss-clamp" is "mss_clamp".
+    let all = names.clone();
+    names.retain(|name| !name.contains('-') || !all.contains(&name.replace('-', "_").as_str()));
     names.sort_by_key(|name| distance(given, name));
     if names.len() <= 2 * SHOWN + 1 {
         return Some(format!(
@@ -389,7 +392,7 @@ fn suggestion(message: &str) -> Option<String> {
     let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
     match found.starts_with("unknown field") {
         true => meant(given, &known),
-        false => meant::application(given, &known).or_else(|| nearest(given, known)),
+        false => meant::kind(given, &known).or_else(|| nearest(given, known)),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::{DirectionSpec, RunSpec, TcpSpec};
 use schemars::JsonSchema;
 
 /// Other words for settings, with ours.
-const SYNONYMS: [(&str, &str); 31] = [
+const SYNONYMS: [(&str, &str); 33] = [
     ("latency", "delay"),
     ("propagation", "delay"),
     ("bandwidth", "rate"),
@@ -30,6 +30,8 @@ const SYNONYMS: [(&str, &str); 31] = [
     ("algorithm", "congestion"),
     ("iw", "initial_window"),
     ("icw", "initial_window"),
+    ("initcwnd", "initial_window"),
+    ("maxseg", "mss"),
     ("rcvbuf", "receive_buffer"),
     ("sndbuf", "send_buffer"),
     ("source", "from"),
@@ -39,8 +41,20 @@ const SYNONYMS: [(&str, &str); 31] = [
     ("application", "app"),
 ];
 
+/// Where the numbers of Linux's receive buffer are.
+const RMEM: &str = "with variant = \"linux\" it is receive_autotuning = { initial = \"128 KiB\", max = \"32 MiB\" }, else receive_buffer";
+
 /// Settings that stand elsewhere: the key, one that its table has, and what is right.
-const HOMES: [(&str, &str, &str); 9] = [
+const HOMES: [(&str, &str, &str); 14] = [
+    ("tcp_rmem", "receive_autotuning", RMEM),
+    ("rmem", "receive_autotuning", RMEM),
+    ("initrwnd", "receive_autotuning", RMEM),
+    ("tcp_wmem", "send_buffer", "its largest number is send_buffer = \"4 MiB\""),
+    (
+        "mss_clamp",
+        "mss",
+        "a clamp is a middlebox: [[middlebox]], kind = \"mss_clamp\", at = \"NODE\", mss = \"1200 B\"",
+    ),
     ("size", "app", "the size is the application's: app = { kind = \"bulk\", size = \"1 MB\" }"),
     ("bytes", "app", "the size is the application's: app = { kind = \"bulk\", size = \"1 MB\" }"),
     ("from", "ends", "a link has two ends: ends = [\"a\", \"b\"]"),
@@ -83,8 +97,32 @@ const APPLICATIONS: [(&[&str], &str, &str); 7] = [
     ),
 ];
 
+/// Other words for kinds of middleboxes, queues and transports, one that the list has, and what is right.
+const KINDS: [(&[&str], &str, &str); 5] = [
+    (
+        &["policer", "shaper", "tbf", "token_bucket", "rate_limit", "limiter"],
+        "throttle",
+        "here it is kind = \"throttle\": a short queue polices, a long one shapes",
+    ),
+    (&["cake", "fq", "sqm"], "fq_codel", "the nearest is kind = \"fq_codel\""),
+    (&["fifo", "pfifo", "bfifo", "tail_drop", "drop_tail"], "droptail", "here it is kind = \"droptail\""),
+    (&["sfq"], "drr", "the nearest is kind = \"drr\""),
+    (
+        &["udp"],
+        "quic",
+        "there is no UDP alone: QUIC runs over it, and app = { kind = \"cbr\", ... } sends at a constant rate",
+    ),
+];
+
+/// The help for a kind `given`, if these are `known`.
+pub(crate) fn kind(given: &str, known: &[&str]) -> Option<String> {
+    let lower = given.to_lowercase().replace('-', "_");
+    let other = KINDS.iter().find(|(words, ours, _)| known.contains(ours) && words.contains(&lower.as_str()));
+    other.map(|(_, _, help)| (*help).to_string()).or_else(|| application(given, known))
+}
+
 /// The help for a kind of application `given`, if these are `known`.
-pub(crate) fn application(given: &str, known: &[&str]) -> Option<String> {
+fn application(given: &str, known: &[&str]) -> Option<String> {
     let lower = given.to_lowercase().replace('-', "_");
     let (_, _, written) = APPLICATIONS
         .iter()
@@ -98,7 +136,14 @@ pub(crate) fn table(key: &str, value: &str) -> Option<String> {
         "tcp" => {
             Some(format!("the congestion control is a setting of it: tcp = {{ congestion = \"{value}\" }}"))
         }
-        "app" => Some(format!("its name is its kind: app = {{ kind = \"{value}\" }}")),
+        // Another word for one of ours would be refused as a kind too.
+        "app" => APPLICATIONS
+            .iter()
+            .find_map(|(_, ours, _)| application(value, &[ours]))
+            .or_else(|| Some(format!("its name is its kind: app = {{ kind = \"{value}\" }}"))),
+        "queue" => {
+            Some("a queue has a kind: queue = { kind = \"droptail\", limit = \"100 packets\" }".to_string())
+        }
         "run" => Some("it has a table: [run], and below it duration = \"60 s\"".to_string()),
         _ => None,
     }
@@ -149,6 +194,34 @@ mod tests {
             }
             assert_eq!(application(words[0], &[ours]), Some(format!("here it is app = {written}")));
             assert_eq!(application(words[0], &["other"]), None, "it is not there in another list");
+            assert_eq!(table("app", words[0]), application(words[0], &[ours]), "its text is no kind");
+        }
+        assert_eq!(table("app", "bulk"), Some("its name is its kind: app = { kind = \"bulk\" }".to_string()));
+    }
+
+    /// Names of other programs lead to ours, each where it is known.
+    #[test]
+    fn names_of_other_programs_have_a_hint() {
+        for (given, known, part) in [
+            ("policer", "throttle", "kind = \"throttle\""),
+            ("cake", "fq_codel", "kind = \"fq_codel\""),
+            ("fifo", "droptail", "kind = \"droptail\""),
+            ("udp", "quic", "there is no UDP alone"),
+            ("voip", "cbr", "voice = true"),
+        ] {
+            let help = kind(given, &[known, "another"]).unwrap_or_default();
+            assert!(help.contains(part), "{given}: {help}");
+            assert_eq!(kind(given, &["another"]), None);
+        }
+        for (given, known, part) in [
+            ("tcp_rmem", "receive_autotuning", "receive_autotuning = {"),
+            ("initrwnd", "receive_autotuning", "receive_autotuning = {"),
+            ("tcp_wmem", "send_buffer", "send_buffer"),
+            ("initcwnd", "initial_window", "\"initial_window\""),
+            ("mss_clamp", "mss", "[[middlebox]]"),
+        ] {
+            let help = meant(given, &[known]).unwrap_or_default();
+            assert!(help.contains(part), "{given}: {help}");
         }
     }
 }

@@ -429,7 +429,7 @@ def _harms(trial: Trial, base: Trial, served: Sequence[str]) -> bool:
 def _ranked(base: Trial, trials: Sequence[Trial], served: Sequence[str], proven: Collection[str] = ()) -> list[Trial]:
     """The best first; of what cannot be distinguished from it, or gives nine tenths of its factor, the smaller change.
 
-    Of equal changes that which is for a proven cause, and for the fewest others, comes first, then that which retransmits least.
+    Of equal changes that which is for a proven cause comes first, then that which retransmits least.
 
     Where the best takes another protocol or another number of connections, a setting of hosts that has three quarters of its effect
     stands before it: so much is equal to an explanation too.
@@ -468,12 +468,11 @@ def _ranked(base: Trial, trials: Sequence[Trial], served: Sequence[str], proven:
     return ranked
 
 
-def _change(trial: Trial, proven: Collection[str]) -> tuple[bool, int, int]:
-    """Whether a remedy is for no proven cause, how large a change it is, and for how many other causes it is."""
+def _change(trial: Trial, proven: Collection[str]) -> tuple[bool, int]:
+    """Whether a remedy is for no proven cause, and how large a change it is."""
     if trial.remedy is None:
-        return False, 0, 0
-    aimed = not trial.remedy.aims.isdisjoint(proven)
-    return bool(proven) and not aimed, trial.remedy.effort, len(trial.remedy.aims) if aimed else 0
+        return False, 0
+    return bool(proven) and trial.remedy.aims.isdisjoint(proven), trial.remedy.effort
 
 
 def _resent(trial: Trial, served: Sequence[str]) -> int:

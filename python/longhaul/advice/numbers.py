@@ -188,7 +188,7 @@ def buffers(found: Diagnosis) -> Iterator[Remedy]:
                     raised |= {f"{flow}.receive_autotuning.max": f"{most} KiB"}
         command = f'sysctl -w net.ipv4.tcp_window_scaling=1 net.ipv4.tcp_rmem="{_three(value)}"'
         title = f"SO_RCVBUF of {max(arguments):,} KiB" if arguments else f"receive buffer of {value:,} KiB"
-        return remedy(
+        made = remedy(
             title,
             "receive buffer",
             "receiver",
@@ -196,6 +196,8 @@ def buffers(found: Diagnosis) -> Iterator[Remedy]:
             {"receiver's window"},
             _socket_command("SO_RCVBUF", "rmem_max", arguments) or command,
         )
+        # The kernel's bound and the application change.
+        return replace(made, effort=made.effort + 1) if arguments else made
 
     def send(value: int) -> Remedy:
         raised = each(
@@ -207,7 +209,7 @@ def buffers(found: Diagnosis) -> Iterator[Remedy]:
             f"{_doubled(value)} KiB",
             lambda one: one["name"] in written and _below(own, value)(one),
         )
-        return remedy(
+        made = remedy(
             f"SO_SNDBUF of {_doubled(value):,} KiB" if doubled else f"send buffer of {value:,} KiB",
             "send buffer",
             "sender",
@@ -216,6 +218,7 @@ def buffers(found: Diagnosis) -> Iterator[Remedy]:
             _socket_command("SO_SNDBUF", "wmem_max", [_doubled(value)] if doubled else [])
             or f'sysctl -w net.ipv4.tcp_wmem="{_three(value)}"',
         )
+        return replace(made, effort=made.effort + 1) if doubled else made
 
     yield from _autotuned(found, size, asked, written)
     yield dialled("receive buffer", _least(room, size), size, "KiB", receive)

@@ -8,7 +8,7 @@ from .decisions import DECISIONS
 from .figures import FIGURES
 from .findings import FINDINGS
 from .grids import EXPERIMENTS, SCALES
-from .readings import READINGS
+from .readings import ABOUT, READINGS
 from .tables import TABLES
 from .targets import TARGETS
 
@@ -30,6 +30,7 @@ STUDY = Study(
     claims=CLAIMS,
     leading=("4.8", "4.5", "4.1"),
     readings=READINGS,
+    readings_about=ABOUT,
     gap=GAP,
     question="What does a shared connection over the satellite hop gain?",
 )

@@ -282,11 +282,7 @@ def _largest_gain(results: Results) -> Judgement:
     gains: dict[Any, float] = {}
     for row in results["ftp"].rows:
         p = row.parameters
-        if (
-            p["mode"] == "cubic"
-            and row.metrics is not None
-            and results["ftp"].has(mode="none", packets=p["packets"], flows=p["flows"])
-        ):
+        if p["mode"] == "cubic" and results["ftp"].has(mode="none", packets=p["packets"], flows=p["flows"]):
             none = at(results, "ftp", "none", "droptail", p["packets"], p["flows"])
             gains[p["queue"], p["packets"], p["flows"]] = utilisation(row) / none
     if not gains:

@@ -21,14 +21,24 @@ impl Peer {
         buffer: &mut Vec<u8>,
     ) -> Option<Transmit> {
         let at = self.clock.to_std(now);
-        let allowance = {
+        // What waits for a queue to be drained does not hold up a class below its floor.
+        let floor = self.scheduler.floor_at().filter(|_| hold.is_none());
+        let (allowance, first) = {
             let mut core = self.shared.lock();
             self.unsent += std::mem::take(&mut core.lost);
             let allowance =
                 hold.map_or_else(|| core.controller.allowance(now, self.config.batch), Allowance::Until);
+            let full =
+                matches!(allowance, Allowance::Until(_)) && floor.is_some() && core.controller.is_full(now);
+            let first = full && floor.is_some_and(|floor| floor <= now);
+            let allowance = match (allowance, floor) {
+                _ if first => Allowance::Packets(1),
+                (Allowance::Until(release), Some(floor)) if full => Allowance::Until(release.min(floor)),
+                _ => allowance,
+            };
             core.open = matches!(allowance, Allowance::Packets(_));
             core.asked = false;
-            allowance
+            (allowance, first)
         };
         let packets = match allowance {
             Allowance::Packets(packets) => packets,
@@ -39,7 +49,8 @@ impl Peer {
             // Not before: quinn-proto holds back an ACK together with what it may not send yet.
             self.flush_records();
         }
-        let full = packets as u64 * u64::from(self.config.mtu);
+        let left = if first { self.unsent } else { 0 };
+        let full = left + packets as u64 * u64::from(self.config.mtu);
         for _ in 0..2 {
             if open {
                 self.feed(now, full);
@@ -133,6 +144,10 @@ impl Peer {
             let alike = if alone { plan.alike(out).min(want - self.unsent) } else { 0 };
             let turns = alike.div_ceil(quantum).max(1);
             let mut stream = self.connection.send_stream(flow.stream);
+            if self.scheduler.has_floor(&out.turn) {
+                // It goes before what was handed over already.
+                let _ = stream.set_priority(1);
+            }
             let mut fed = 0;
             while fed < turns * quantum {
                 let Some(bytes) = out.take(turns * quantum - fed) else { break };

@@ -187,7 +187,7 @@
     cards("volume", [
       [`Received since ${clock(volume.since)}`, bytes(volume.down)], [`Sent since ${clock(volume.since)}`, bytes(volume.up)],
     ]);
-    showClasses(status.classes || []);
+    showClasses(status.classes || [], status.terminals || []);
     table("outages", ["from", "lasted", "why"], now.outages.toReversed().map((outage) => [clock(outage.since, true),
       `${lasted(outage.seconds)}${outage.over ? "" : " so far"}`, outage.why]), "None.");
   };
@@ -207,11 +207,14 @@
       + `with two round trips${rtt ? ` of ${shown(rtt / 1000, "s", 3)}` : ""} before the first byte and slow start from ten segments (RFC 6928). `
       + "Downloads side by side are added, so the sum may be longer than the time that passed.";
   };
-  const showClasses = (classes) => {
-    at("classes").hidden = !classes.length;
-    if (classes.length) table("classes", ["class", "rate", "today", "quota", ""], classes.map((one) => [one.name, rate(one.rate_bps),
-      bytes(one.bytes_today), one.quota_bytes ? `${bytes(one.quota_bytes)} (${shown(one.bytes_today / one.quota_bytes, "share", 2)})` : "none",
-      one.over ? "over: at the floor" : ""]), "");
+  // A class's quota is that of each address, a terminal's its own; of a day or of a month.
+  const showClasses = (classes, terminals) => {
+    const quota = (one, each) => (one.quota_bytes ? `${bytes(one.quota_bytes)}${one.period ? ` a ${one.period}` : ""}${each}` : "none");
+    const row = (one, each) => [one.name, rate(one.rate_bps), bytes(one.bytes_today), bytes(one.bytes_month), quota(one, each),
+      one.over ? ["over", ...(one.over_hosts || [])].join(" ") : ""];
+    const rows = [...classes.map((one) => row(one, " for each address")), ...terminals.map((one) => row(one, ""))];
+    at("classes").hidden = !rows.length;
+    if (rows.length) table("classes", ["class or terminal", "rate", "today", "this month", "quota", "beyond it"], rows, "");
   };
 
   at("bypass").addEventListener("click", async () => {
