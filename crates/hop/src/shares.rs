@@ -233,6 +233,7 @@ mod tests {
         sender.run(Duration::from_secs(10), |at| at != 2);
         near(&sender.rates(10.0), &[2.5, 7.5, 0.0]);
         // Who comes back has its share, and nothing for the time in which it was away.
+        sender.shares.wake(&mut sender.members[2]);
         sender.served.fill(0);
         sender.run(Duration::from_secs(1), |_| true);
         near(&sender.rates(1.0), &[1.0, 3.0, 6.0]);

@@ -58,7 +58,7 @@ pub const WALL_CLOCK_TIMES: &str = "Times of the machine's clock (UTC).";
 /// Each packet is written at once; give it a buffered `W`. What was written is a readable file at any moment.
 ///
 /// ```
-/// use longhaul_results::pcapng::{LinkType, SIMULATED_TIMES, Writer};
+/// use longhaul_segment::pcapng::{LinkType, SIMULATED_TIMES, Writer};
 /// use longhaul_units::Instant;
 /// let mut capture = Writer::new(Vec::new(), &["sender", "satellite"], LinkType::Ip, SIMULATED_TIMES)?;
 /// let header = [0x45; 40];
