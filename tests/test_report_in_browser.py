@@ -542,7 +542,7 @@ def study_page() -> dict:
     return {
         "study": fake_study.STUDY, "scale": "tiny", "done": 1, "total": 1, "judged": [], "counts": counts, "by_origin": {}, "origins": {},
         "held": [], "used": 2, "ran": [], "not_run": [], "figures_of": {}, "targets_of": {}, "notes": {one.figure.id: "" for one in figures}, "drawn": figures,
-        "tables": [], "images": {one.figure.id: "data:," for one in figures}, "costs": [], "version": "", "program": "", "accepted": (),
+        "tables": [], "images": {one.figure.id: "data:," for one in figures}, "costs": [], "version": "", "program": "", "accepted": (), "read": (),
     }  # fmt: skip
 
 
@@ -656,13 +656,12 @@ def test_a_label_that_is_longer_than_its_axis_stands_above(command, tmp_path, sc
     out = tmp_path / "s"
     assert command("sweep", scenario, "--grid", "flow.users.count=[1, 2]", "--out", out, "-q").code == 0
     file = out / "definitions.json"
-    title = "Goodput of everything that was delivered in order"
-    file.write_text(
-        json.dumps((held := json.loads(file.read_text())) | {"goodput_bps": held["goodput_bps"] | {"title": title}})
-    )
+    title = "What was measured of everything that was delivered in order"
+    held = json.loads(file.read_text())
+    file.write_text(json.dumps({name: one | {"title": title} for name, one in held.items()}))
     page = longhaul.load(out).report(tmp_path / "report.html")
     above = tried(page, LABELS, "--window-size=500,900")
-    assert any(text == f"↑ {title} (Mbit/s)" for text in above), above
+    assert any(text.startswith(f"↑ {title}") for text in above), above
     assert "" in above
 
 

@@ -737,7 +737,7 @@ def reno_average(
     """Reno that restarts at its average window after a timeout, not at one segment (Wade 2000).
 
     * `counting`: What an ACK counts for: the bytes that it covers (RFC 3465) or one segment (RFC 2581, ns-2).
-    * `on_fast_retransmit`: A fast retransmit sets the window to the average too, not only a timeout. The average may be above half of the window, so that losses go on: for comparison with its source alone.
+    * `on_fast_retransmit`: A fast retransmit sets the window to the average too, not only a timeout.
     * `weight`: Weight of the present window in the average, updated with each ACK; 1 is no average at all.
     """
     return given(
