@@ -13,6 +13,9 @@ from .dots import Point, in_order, points, settings, varying
 #: Means that differ by less than this share are called equal.
 _EQUAL = 0.02
 
+#: With more parameters than these, only the first metric is put in sentences.
+_MANY = 2
+
 
 def chosen(metrics: Sequence[str]) -> list[str]:
     """Two metrics for the first screen: QoE first, and what that is paid with."""
@@ -40,6 +43,9 @@ def answer(sweep: SweepResult, metrics: Sequence[str]) -> list[str]:
         text = f"{title}: from {least} to {most}."
         if (missing := len(settings(sweep)) - len(found)) > 0:
             text += f" {missing} of {counted(len(found) + missing, 'point')} have no value."
+        if sentences and len(names) > _MANY:
+            # Names of points are long then, and the first figure belongs on the first screen.
+            break
         best = best_point(sweep, metric) or ""
         sentences.append(" ".join(part for part in (text, best, _strongest(sweep, metric, found, names)) if part))
     return sentences
@@ -83,5 +89,6 @@ def key_numbers(sweep: SweepResult, metrics: Sequence[str]) -> list[tuple[str, s
                 tiles.append((f"{title}, {word} mean", quantity(one.mean, unit)))
     if sweep.parameters and (count := len(settings(sweep))) > 1:
         tiles.append(("points", f"{count:,}"))
-    tiles.append(("runs", f"{sweep.done:,}"))
+    if ("points", f"{sweep.done:,}") not in tiles:
+        tiles.append(("runs", f"{sweep.done:,}"))
     return tiles
