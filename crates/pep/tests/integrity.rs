@@ -310,7 +310,8 @@ fn every_byte_passes_two_nodes() {
         return;
     }
     let bed = Bed::with_hub();
-    let (terminal, hub) = nodes(&bed, "200 Mbit/s", "initial_rtt = \"10 ms\"");
+    // On a busy machine UDP may carry less than its rate, and new connections pass for as long as TCP is tried.
+    let (terminal, hub) = nodes(&bed, "200 Mbit/s", "initial_rtt = \"10 ms\"\ncarrier = \"quic\"");
     campaign(&bed, &[&terminal, &hub], 0, transfers());
 }
 
