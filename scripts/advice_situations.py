@@ -184,7 +184,7 @@ tcp = { congestion = "reno" }
         "too-many",
         "200 flows on 10 Mbit/s with a queue of 40 packets",
         "ten packets of queue for each flow (Morris 2000), or a queue for each flow, which an accelerator has too",
-        ("a queue of", "fq", "segments of 536", "accelerator"),
+        ("a queue of", "fq", "segments of 536", "accelerator", "one connection for all"),
         """
 name = "too many flows"
 [run]

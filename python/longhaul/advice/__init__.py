@@ -458,6 +458,8 @@ def _ranked(base: Trial, trials: Sequence[Trial], served: Sequence[str], proven:
         equal.sort(
             key=lambda trial: (
                 replaces and not (trial.remedy and trial.remedy.is_setting),
+                # Another protocol, or more connections, is never the smaller of two changes.
+                bool(trial.remedy and trial.remedy.replaces),
                 *_change(trial, proven),
                 _resent(trial, served),
                 -interval(trial.gains(base, served)).mean,
