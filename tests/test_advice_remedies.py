@@ -1,10 +1,12 @@
 """Remedies that were missing where everybody in the field knows them, and the order in which they stand."""
 
+import ast
 import inspect
 import math
 import tomllib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import longhaul
 import pytest
@@ -268,6 +270,61 @@ def test_every_remedy_is_for_causes_that_the_table_has():
         # What it sets is what the scenario takes; headers of QUIC cannot be compressed, and proxies exclude one another.
         if one.settings and one.family != "header compression" and one.place != "proxy":
             core.resolve(as_document(scenario), one.overrides)
+
+
+def test_every_cause_but_the_path_and_the_application_has_a_remedy():
+    """A waterfall that names what nobody can change would end there."""
+    calls = [
+        node for node in ast.walk(ast.parse(Path(inspect.getsourcefile(table)).read_text()))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Intervention"
+    ]  # fmt: skip
+    causes = {call.args[1].value for call in calls if isinstance(call.args[1], ast.Constant)}
+    assert len(causes) > 30
+    package = Path(inspect.getsourcefile(remedies)).parent
+    texts = "".join(file.read_text() for file in package.glob("*.py"))
+    nobodys = {"full link", "own link", "delay", "application", "congestion control"}
+    assert {cause for cause in causes if f'"{cause}"' not in texts} <= nobodys
+
+
+@pytest.mark.parametrize(
+    ("tcp", "cause", "title"),
+    [
+        ({"congestion": {"kind": "fixed", "window": "20 packets"}}, "fixed window", "congestion control bbr"),
+        ({"max_pacing_rate": "2 Mbit/s"}, "pacing rate", "a largest pacing rate of 10 Mbit/s, the link's"),
+        (
+            {"reading_rate": "2 Mbit/s", "receive_buffer": "64 kB"},
+            "slow reader",
+            "an application that reads 10 Mbit/s, as fast as the link",
+        ),
+    ],
+)
+def test_a_limit_that_a_host_sets_itself_is_lifted_first(tcp: dict[str, Any], cause: str, title: str):
+    scenario = (
+        Scenario("own limit", duration="20 s")
+        .link("path", "a", "b", rate="10 Mbit/s", delay="50 ms")
+        .flow("a", "b", name="f", tcp=tcp)
+    )
+    found = longhaul.advise(scenario, seconds=None, runs=40)
+    assert next(iter(found.findings)) == cause
+    first = found.rows[0]
+    assert title in first.title.split("; "), first.title
+    assert first.gain.mean > math.log(3.5)
+
+
+def test_a_terminal_that_waits_for_grants_is_assigned_capacity_without_a_request():
+    scenario = (
+        Scenario("grants", duration="20 s")
+        .link("sat", "a", "b", rate="10 Mbit/s", delay="300 ms", reverse={"rate": "1 Mbit/s", "demand": {"delay": "600 ms"}})
+        .flow("a", "b", name="f", tcp={"receive_buffer": "2 MB"})
+    )  # fmt: skip
+    made = titles_for("grants", scenario)
+    assert list(made) == [
+        "a quarter of sat (b → a) assigned without a request",
+        "all of sat (b → a) assigned without a request",
+    ]
+    row = longhaul.advise(scenario, can=["router"], seconds=None, runs=40).rows[0]
+    assert row.title in made
+    assert "of the carrier is this terminal's" in row.costs[-1]
 
 
 def test_both_directions_of_a_link_with_one_queue_setting_are_changed_where_it_is_written():

@@ -4,7 +4,8 @@ import math
 
 import longhaul
 import pytest
-from longhaul import Scenario, advise
+from longhaul import Scenario, advise, tables
+from longhaul.units import significant
 
 
 def film(rate, film_rate="1 Mbit/s", duration="200 s"):
@@ -117,3 +118,35 @@ def test_quic_is_tried_where_it_fits_and_what_it_takes_is_shown():
     found = advise(slow.flow("a", "b", app={"kind": "cbr", "rate": "500 kbit/s"}), seconds=None, runs=20)
     assert not any(row.remedy.family == "transport" for row in found.rows)
     assert any(one.title.startswith("QUIC") and "loss on the link" in one.why for one in found.untried)
+
+
+def two_calls():
+    """Upstream a call stands behind a bulk transfer; downstream the other one has the link alone."""
+    voice = {"kind": "cbr", "rate": "64 kbit/s", "voice": True}
+    return (
+        Scenario("calls", duration="20 s")
+        .link("dsl", "home", "isp", rate="2 Mbit/s", delay="10 ms", queue="100 packets", reverse={"rate": "10 Mbit/s"})
+        .flow("home", "isp", name="bulk")
+        .flow("home", "isp", name="up", app={**voice, "message": "160 B"})
+        .flow("isp", "home", name="down", app={**voice, "message": "320 B"})
+    )
+
+
+def test_unlike_calls_have_no_common_opinion():
+    """Their mean, 2.5, was the opinion of neither."""
+    result = longhaul.run(two_calls(), tables=False)
+    of = {group["name"]: group["metrics"]["mos"] for group in result.summary["groups"] if "mos" in group["metrics"]}
+    assert of["up"] < 2 < 3.5 < of["down"]
+    numbers = dict(tables.key_numbers(result))
+    assert numbers["Mean opinion score"] == f"{significant(of['up'], 3)} (up) to {significant(of['down'], 3)} (down)"
+    assert numbers["Delay of the call"].index("(up)") < numbers["Delay of the call"].index("(down)")
+    # What is a sum stays one.
+    assert "(" not in numbers["Goodput over the run"]
+
+
+def test_a_sweep_compares_its_points_by_those_who_wait(tmp_path):
+    """The first group of the file, a bulk transfer, was what "best" meant."""
+    swept = longhaul.sweep(
+        two_calls(), grid={"link.dsl.forward.queue": ["20 packets", "100 packets"]}, replications=1, out=tmp_path / "swept"
+    )  # fmt: skip
+    assert tables.report_metrics(swept)[0] == "group.up.mos"

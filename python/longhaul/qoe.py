@@ -18,6 +18,8 @@ _KINDS = {
     "responses": "responses",
     "completed_flows": "transfers",
 }
+#: All kinds, from those whose users notice a delay first to data without an end.
+ORDER = ("calls", "videos", "responses", "pages", "transfers", "streams")
 #: Metrics of a single flow, by kind. A response time's mean stands in for a median that was not measured.
 _OF_FLOWS = {
     "pages": ("page_time_mean_s", "page_time_p95_s"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from . import qoe
 from .explain import content_of, limit_title, main_limit
 from .results import Result, unit_of
-from .units import counted, difference, plus_minus, quantity, significant
+from .units import alike, counted, difference, plus_minus, quantity, significant
 from .why.case import link_name
 
 if TYPE_CHECKING:
@@ -207,7 +207,11 @@ def key_numbers(result: Result) -> list[tuple[str, str]]:
     if "jain_index" in shown and (len(result.summary["flows"]) < 2 or not qoe.like_demand(result)):
         shown.remove("jain_index")
     numbers = [
-        (qoe.title(n, result.definitions, of_flow=False), quantity(result.metrics[n], unit_of(n, result.definitions)))
+        (
+            qoe.title(n, result.definitions, of_flow=False),
+            (n in first and _from_worst_to_best(result, n))
+            or quantity(result.metrics[n], unit_of(n, result.definitions)),
+        )
         for n in shown
     ]
     missing, all_of_them = qoe.unfinished(result)
@@ -215,6 +219,21 @@ def key_numbers(result: Result) -> list[tuple[str, str]]:
         done = f"{all_of_them - missing:,} of {counted(all_of_them, 'transfer')} in {quantity(result.summary['duration_s'], 's', 4)}"
         numbers.insert(0, ("Finished", done))
     return numbers
+
+
+#: Sums over groups, which mean something for unlike applications too.
+_SUMS = ("goodput_bps", "stalls")
+
+
+def _from_worst_to_best(result: Result, metric: str) -> str:
+    """A metric of the worst and the best of several groups, where a mean would be one of unlike applications; else an empty text."""
+    groups = [group for group in result.summary["groups"] if group["metrics"].get(metric) is not None]
+    if metric in _SUMS or len(groups) < 2 or qoe.like_demand(result):
+        return ""
+    ordered = sorted(groups, key=lambda group: float(group["metrics"][metric]), reverse=qoe.smaller_is_better(metric))
+    ends = [ordered[0], ordered[-1]]
+    texts = alike([float(group["metrics"][metric]) for group in ends], unit_of(metric, result.definitions), 3)
+    return " to ".join(f"{text} ({group['name']})" for text, group in zip(texts, ends, strict=True))
 
 
 def short_paths(paths: Sequence[str], least: int = 2) -> list[str]:
@@ -399,7 +418,7 @@ def report_metrics(sweep: SweepResult) -> list[str]:
 
 
 def _felt_in(sweep: SweepResult) -> list[str]:
-    """Metrics of QoE of a sweep: of the run, if there is one group, else of up to four groups."""
+    """Metrics of QoE of a sweep: of the run, if there is one group, else of up to four groups, those that wait for answers first."""
     groups: dict[str, list[str]] = {}
     for metric in sweep.metrics:
         if metric.startswith("group."):
@@ -410,7 +429,9 @@ def _felt_in(sweep: SweepResult) -> list[str]:
         first = _without_equal(first, list(sweep.values(*first).iter_rows(named=True)))
         return list(dict.fromkeys([*first, *_of_unfinished(sweep)]))
     each = 2 if len(groups) < 3 else 1
-    chosen = [f"group.{name}.{m}" for name, ends in list(groups.items())[:4] for m in qoe.of_group(ends)[:each]]
+    # Whoever waits notices a change before a bulk transfer does: the first metric is the one by which points are compared.
+    ordered = sorted(groups.items(), key=lambda one: qoe.ORDER.index(qoe.kind(one[1])))
+    chosen = [f"group.{name}.{m}" for name, ends in ordered[:4] for m in qoe.of_group(ends)[:each]]
     return [*chosen, *_of_unfinished(sweep)]
 
 

@@ -123,14 +123,16 @@ def difference(mean: float, low: float | None, high: float | None, unit: str) ->
 
     >>> difference(0.4, 0.23, 0.57, "s"), difference(-1.2e6, None, None, "bit/s")
     ('+400 ms (+230 to +570)', '−1.2 Mbit/s')
-    >>> difference(0.0, 0.0, 0.0, "s")
-    'equal'
+    >>> difference(0.0, 0.0, 0.0, "s"), difference(1.6741, 1.6741, 1.6741, "")
+    ('equal', '+1.674 (each seed)')
     """
     if not mean and not low and not high:
         return "equal"
     scale, name = scaled_unit(max(abs(one) for one in (mean, low or 0.0, high or 0.0)), unit)
     if low is None or high is None:
         return f"{'−' if mean < 0 else '+'}{significant(abs(mean) / scale, 3)} {name}".rstrip()
+    if high - low <= 1e-6 * abs(mean):
+        return f"{'−' if mean < 0 else '+'}{significant(abs(mean) / scale, 4)} {name}".rstrip() + " (each seed)"
     half = max((high - low) / 2, 1e-3 * abs(mean), 1e-12 * scale)
     decimals = min(6, max(0, 1 - math.floor(math.log10(half / scale))))
     texts = [f"{one / scale:+,.{decimals}f}".replace("-", "−") for one in (mean, low, high)]

@@ -151,7 +151,9 @@ pub(crate) fn collect(
 
 /// A slow start was chosen for an algorithm that begins in its own way.
 fn has_unused_slow_start(tcp: &longhaul_scenario::TcpSpec) -> bool {
-    tcp.slow_start != SlowStartKind::default() && !longhaul_cc::begins_with(&tcp.congestion, &tcp.slow_start)
+    // Without a word of the user's there is a standard one, with other limits in `variant = "linux"`.
+    let is_chosen = !matches!(tcp.slow_start, SlowStartKind::Standard(_));
+    is_chosen && !longhaul_cc::begins_with(&tcp.congestion, &tcp.slow_start)
 }
 
 /// What Hybla's authors require and a flow has not, as settings.

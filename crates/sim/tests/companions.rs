@@ -57,6 +57,9 @@ fn a_slow_start_without_effect_is_named() {
         let message = warning(&summary, "unused_slow_start");
         assert_eq!(message.is_some(), named, "{congestion} {slow_start}: {message:?}");
     }
+    // Linux's own, which nobody has set.
+    let summary = run("bbr", ", variant = \"linux\"");
+    assert_eq!(warning(&summary, "unused_slow_start"), None);
 }
 
 /// The thesis takes its average window after a timeout; after a fast retransmit too it no longer backs off.

@@ -377,6 +377,10 @@ mod tests {
             ("1.5 gbit/s", "1.5 Gbit/s"),
             ("64 kbits", "64 kbit/s"),
             ("3M", "3 Mbit/s"),
+            ("10 Mb", "10 Mbit/s"),
+            ("10 Mb/s", "10 Mbit/s"),
+            ("64 kb", "64 kbit/s"),
+            ("1 Gb", "1 Gbit/s"),
             ("1e6 bit/s", "1 Mbit/s"),
         ] {
             assert_eq!(
@@ -387,6 +391,7 @@ mod tests {
         }
         for (text, right) in [
             ("10 MB/s", "80 Mbit/s"),
+            ("10 MB", "80 Mbit/s"),
             ("1.5 GB/s", "12 Gbit/s"),
             ("64 KiB/s", "524.288 kbit/s"),
             ("100 KBps", "800 kbit/s"),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..applications import ASKING
-from ..units import read_quantity
+from ..units import quantity, read_quantity
 from ..why.case import link_name
 from .diagnosis import HEADERS, Diagnosis, uses_tcp
 from .numbers import (
@@ -33,12 +34,14 @@ def remedies(found: Diagnosis) -> list[Remedy]:
         _congestion,
         _starts,
         _sending,
+        _own_limits,
         _losses,
         _receiving,
         instead_of_tcp,
         of_quic,
         queues,
         _clamps,
+        _grants,
         _returns,
         _proxies,
     ):
@@ -52,10 +55,10 @@ _CONTROLS: dict[str, tuple[str, frozenset[str]]] = {
         "tcp_bbr",
         frozenset(
             {"loss on the link", "short queue", "standing queue", "overshoot", "outage", "changing link", "policed rate",
-             "unequal shares", "reordering", "loss of ACKs"}
+             "unequal shares", "reordering", "loss of ACKs", "fixed window"}
         ),
     ),
-    "cubic": ("tcp_cubic", frozenset({"short queue", "changing link", "outage", "unequal shares"})),
+    "cubic": ("tcp_cubic", frozenset({"short queue", "changing link", "outage", "unequal shares", "fixed window"})),
     "hybla": ("tcp_hybla", frozenset({"loss on the link", "slow start", "outage"})),
     "westwood": ("tcp_westwood", frozenset({"loss on the link", "short queue", "changing link", "outage"})),
     "illinois": ("tcp_illinois", frozenset({"loss on the link", "short queue"})),
@@ -180,6 +183,33 @@ def _clamps(found: Diagnosis) -> Iterator[Remedy]:
         yield dialled("MSS", round(read[0]), own, "bytes", made)
 
 
+def _own_limits(found: Diagnosis) -> Iterator[Remedy]:
+    """Rates that applications and their sockets set themselves: the link's takes their place."""
+    if found.bottleneck is None:
+        return
+    full = str(found.setting(found.bottleneck, "rate"))
+    paced = each(found, "tcp.max_pacing_rate", full, lambda section: "max_pacing_rate" in section["tcp"])
+    if paced:
+        yield remedy(
+            f"a largest pacing rate of {full}, the link's",
+            "pacing rate",
+            "sender",
+            paced,
+            {"pacing rate"},
+            "# in the application: setsockopt(socket, SOL_SOCKET, SO_MAX_PACING_RATE, ~0); or tc qdisc replace dev DEVICE root fq, without maxrate",
+        )
+    reading = each(found, "tcp.reading_rate", full, lambda section: "reading_rate" in section["tcp"])
+    if reading:
+        yield remedy(
+            f"an application that reads {full}, as fast as the link",
+            "reading",
+            "receiver",
+            reading,
+            {"slow reader"},
+            "# in the receiving application: read while it works, from a thread of its own; faster storage",
+        )
+
+
 def _losses(found: Diagnosis) -> Iterator[Remedy]:
     old = each(found, "tcp.variant", "sack", lambda section: section["tcp"]["variant"] in ("tahoe", "reno", "newreno"))
     if old:
@@ -267,6 +297,24 @@ def _receiving(found: Diagnosis) -> Iterator[Remedy]:
     )
 
 
+def _grants(found: Diagnosis) -> Iterator[Remedy]:
+    """Capacity that a terminal has without a request, in place of a part of what it requests."""
+    for link in found.acks:
+        demand, rate = found.setting(link, "demand"), float(link["rate_bps"])
+        for part, words in ((4, "a quarter"), (1, "all")):
+            constant = f"{round(rate / part)} bit/s"
+            if not demand or ((now := read_quantity(demand.get("constant"))) and now[0] >= rate / part):
+                continue
+            made = remedy(
+                f"{words} of {link_name(link)} assigned without a request",
+                "grants",
+                "router",
+                {f"{found.path([link], 'demand')[0]}.constant": constant},
+                {"grants"},
+            )
+            yield replace(made, cost=f"{quantity(rate / part, 'bit/s')} of the carrier is this terminal's, used or not")
+
+
 def _returns(found: Diagnosis) -> Iterator[Remedy]:
     thin, aims = found.thin, {"full return link"}
     if thin is None:
@@ -317,6 +365,8 @@ def _proxies(found: Diagnosis) -> Iterator[Remedy]:
     for box in boxes:
         if box["kind"] == "paced" and box.get("name"):
             yield from _paced(box)
+        if box["kind"] == "split" and box.get("name"):
+            yield from _hop_rates(found, box)
         if box["kind"] == "split" and box.get("name"):
             if (box.get("long") or {}).get("transport") == "hop":
                 return
@@ -401,6 +451,23 @@ def _paced(box: Mapping[str, Any]) -> Iterator[Remedy]:
             "proxy",
             {f"{at}.erasure": {"items": 20, "parities": 2}},
             {"loss on the link"},
+        )
+
+
+def _hop_rates(found: Diagnosis, box: Mapping[str, Any]) -> Iterator[Remedy]:
+    """The rates at which a hop begins, where the file has others than the links."""
+    for key, links in (("forward_rate", found.data), ("reverse_rate", found.acks)):
+        between = [link for link in links if {link["from"], link["to"]} == {box["at"], box.get("peer")}]
+        if not between or not (box.get("long") or {}).get(key):
+            continue
+        # As without the setting: a little below the link's, so that no queue stands before it.
+        rate = f"{round(0.997 * min(float(link['rate_bps']) for link in between))} bit/s"
+        yield remedy(
+            f"the hop of {box['name']} begins at {rate} ({key})",
+            "proxy",
+            "proxy",
+            {f"middlebox.{box['name']}.long.{key}": rate},
+            {"proxy's rate"},
         )
 
 
