@@ -89,12 +89,42 @@ impl<T: Copy> Steps<T> {
     }
 }
 
+/// Times between a begin and an end, in order, none of which touch: a time is looked up in the logarithm of their number.
+#[derive(Clone, Debug, Default)]
+struct Spans(Vec<(Instant, Instant)>);
+
+impl Spans {
+    /// What is in any of the outages of a mode.
+    fn of(outages: &[Outage], mode: OutageMode) -> Self {
+        let mut all: Vec<(Instant, Instant)> =
+            outages.iter().filter(|o| o.mode == mode).map(|o| (o.begin(), o.end())).collect();
+        all.sort_unstable();
+        let mut merged: Vec<(Instant, Instant)> = Vec::with_capacity(all.len());
+        for (begin, end) in all {
+            match merged.last_mut() {
+                Some(last) if begin <= last.1 => last.1 = last.1.max(end),
+                _ => merged.push((begin, end)),
+            }
+        }
+        Spans(merged)
+    }
+    fn contain(&self, time: Instant) -> bool {
+        let next = self.0.partition_point(|(begin, _)| *begin <= time);
+        next > 0 && time < self.0[next - 1].1
+    }
+    /// Begins and ends of those that have a part between two times.
+    fn edges(&self, from: Instant, to: Instant) -> impl Iterator<Item = Instant> {
+        let first = self.0.partition_point(|(_, end)| *end < from);
+        self.0[first..].iter().take_while(move |(begin, _)| *begin <= to).flat_map(|(begin, end)| [*begin, *end])
+    }
+}
+
 /// Rate, delay and outages of one direction of a link over time.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     rate: Steps<Rate>,
     delay: Steps<Duration>,
-    fades: Vec<Outage>,
+    fades: Spans,
     /// Rate and delay never change, and nothing is held: the common case is one division.
     constant: bool,
     last_size: (u32, Duration),
@@ -107,18 +137,17 @@ impl Schedule {
         let nominal =
             Steps::new(rate, changes.iter().filter_map(|c| Some((at(c), c.rate?))).collect::<Vec<_>>());
         let delays = changes.iter().filter_map(|c| Some((at(c), c.delay?))).collect::<Vec<_>>();
-        let holds: Vec<&Outage> = outages.iter().filter(|o| o.mode == OutageMode::Hold).collect();
+        let holds = Spans::of(outages, OutageMode::Hold);
         let mut times: Vec<Instant> = nominal.steps.iter().map(|(time, _)| *time).collect();
-        times.extend(holds.iter().flat_map(|o| [o.begin(), o.end()]));
+        times.extend(holds.0.iter().flat_map(|(begin, end)| [*begin, *end]));
         times.sort();
         times.dedup();
         let mut look = nominal.clone();
-        let held = |time: Instant| holds.iter().any(|o| o.begin() <= time && time < o.end());
         let steps: Vec<(Instant, Rate)> = times
             .into_iter()
-            .map(|time| (time, if held(time) { Rate::ZERO } else { look.at(time) }))
+            .map(|time| (time, if holds.contain(time) { Rate::ZERO } else { look.at(time) }))
             .collect();
-        let fades = outages.iter().filter(|o| o.mode == OutageMode::Drop).copied().collect();
+        let fades = Spans::of(outages, OutageMode::Drop);
         let constant = steps.len() == 1 && delays.is_empty();
         Schedule {
             rate: Steps { steps, cursor: 0 },
@@ -185,14 +214,23 @@ impl Schedule {
 
     /// True if what leaves at `now` is lost in a fade.
     pub fn in_fade(&self, now: Instant) -> bool {
-        self.fades.iter().any(|outage| outage.begin() <= now && now < outage.end())
+        self.fades.contain(now)
+    }
+
+    /// The steps of the rate that hold at some time between two times, by their numbers.
+    fn steps_between(&self, from: Instant, to: Instant) -> std::ops::Range<usize> {
+        let steps = &self.rate.steps;
+        let first = steps.partition_point(|(time, _)| *time <= from).saturating_sub(1);
+        first..steps.partition_point(|(time, _)| *time <= to).max(first)
     }
 
     /// What the link could carry between two times, in bits.
     pub fn capacity_bits(&self, from: Instant, to: Instant) -> f64 {
-        let ends = self.rate.steps.iter().skip(1).map(|(time, _)| *time).chain([Instant::FAR_FUTURE]);
-        let spans = self.rate.steps.iter().zip(ends).map(|((begin, rate), end)| {
-            let span = end.min(to).since((*begin).max(from));
+        let steps = &self.rate.steps;
+        let spans = self.steps_between(from, to).map(|index| {
+            let (begin, rate) = steps[index];
+            let end = steps.get(index + 1).map_or(Instant::FAR_FUTURE, |(time, _)| *time);
+            let span = end.min(to).since(begin.max(from));
             rate.as_bps() as f64 * span.as_secs_f64()
         });
         spans.sum()
@@ -200,12 +238,12 @@ impl Schedule {
 
     /// Mean rate at which packets could get through between two times, in bit/s: nothing does during an outage.
     pub fn mean_rate_bps(&self, from: Instant, to: Instant) -> f64 {
-        let constant = self.rate.steps.len() == 1 && self.fades.is_empty();
-        if constant || to <= from {
-            return self.rate.steps[0].1.as_bps() as f64;
+        let steps = &self.rate.steps;
+        if (steps.len() == 1 && self.fades.0.is_empty()) || to <= from {
+            return steps[0].1.as_bps() as f64;
         }
-        let fades = self.fades.iter().flat_map(|fade| [fade.begin(), fade.end()]);
-        let mut times: Vec<Instant> = self.rate.steps.iter().map(|(time, _)| *time).chain(fades).collect();
+        let changes = steps[self.steps_between(from, to)].iter().map(|(time, _)| *time);
+        let mut times: Vec<Instant> = changes.chain(self.fades.edges(from, to)).collect();
         times.extend([from, to]);
         times.retain(|time| (from..=to).contains(time));
         times.sort();
@@ -255,6 +293,44 @@ mod tests {
         // From 11 to 13 s: one second at 4 Mbit/s.
         assert_eq!(schedule.mean_rate_bps(at(11_000), at(13_000)), 2e6);
         assert_eq!(schedule.mean_rate_bps(at(1_000), at(1_000)), 8e6);
+    }
+
+    /// Each look walked through all steps and all outages, so that 40,000 changes took half a minute.
+    #[test]
+    fn looks_at_a_part_of_a_long_script_are_those_at_all_of_it() {
+        let mut random = crate::Random::stream(7, "script");
+        let mut draw = |below: u64| (random.uniform() * below as f64) as u64;
+        for _ in 0..200 {
+            let mut changes = vec![];
+            for _ in 0..draw(12) {
+                let rate = (draw(4) > 0).then(|| Rate::from_bps(1_000 * draw(9)));
+                changes.push(Change { at: ms(draw(40)), rate, delay: None });
+            }
+            let mut outages = vec![];
+            for _ in 0..draw(6) {
+                let mode = if draw(2) == 0 { OutageMode::Drop } else { OutageMode::Hold };
+                outages.push(Outage { start: ms(draw(40)), duration: ms(1 + draw(9)), mode });
+            }
+            let mut schedule = Schedule::new(Rate::from_bps(5_000), ms(1), &changes, &outages);
+            // By definition: millisecond by millisecond, since nothing changes within one.
+            let (first, span) = (draw(45), draw(20));
+            let lost = |t| {
+                outages.iter().any(|o| o.mode == OutageMode::Drop && o.begin() <= at(t) && at(t) < o.end())
+            };
+            let (mut offered, mut through) = (0.0, 0.0);
+            for t in first..first + span {
+                let bits = schedule.rate_at(at(t)).as_bps() as f64 * 1e-3;
+                offered += bits;
+                through += if lost(t) { 0.0 } else { bits };
+                assert_eq!(schedule.in_fade(at(t)), lost(t));
+            }
+            let (from, to) = (at(first), at(first + span));
+            let near = |one: f64, other: f64| (one - other).abs() <= 1e-9 * (1.0 + other.abs());
+            assert!(near(schedule.capacity_bits(from, to), offered));
+            if span > 0 {
+                assert!(near(schedule.mean_rate_bps(from, to), through / (span as f64 * 1e-3)));
+            }
+        }
     }
 
     #[test]

@@ -3,9 +3,11 @@
 use crate::links::ratio;
 use crate::{FlowFacts, RunFacts};
 use longhaul_cc::Algorithm;
+use longhaul_path::schedule::Schedule;
 use longhaul_scenario::{FlowSpec, QuicCongestion, QuicSpec, SpuriousDetectionSpec, TcpSpec};
 use longhaul_tcp::Limit;
 use longhaul_units::{DeclaredId, Duration, FlowId, GroupId, IdVec, Instant, LinkId, Size};
+use std::cell::OnceCell;
 
 /// Bytes of IPv4 and TCP headers without options.
 const HEADERS: u64 = (longhaul_segment::IPV4_HEADER + longhaul_segment::TCP_HEADER) as u64;
@@ -31,6 +33,15 @@ pub(crate) struct Context<'a> {
     pub places: IdVec<LinkId, Option<DeclaredId>>,
     /// For each link, how many flows have data to send over it: the mean number at a time, at least 1.
     pub sharing: IdVec<LinkId, f64>,
+    /// Each link over time, and its mean rate: made when the first flow needs them, for a script may have a million changes.
+    scripts: IdVec<LinkId, OnceCell<Script>>,
+}
+
+/// A link over time.
+struct Script {
+    schedule: Schedule,
+    /// While the run is measured, in bit/s.
+    mean_rate_bps: f64,
 }
 
 impl<'a> Context<'a> {
@@ -38,9 +49,27 @@ impl<'a> Context<'a> {
         let begin = Instant::ZERO + run.scenario.run.warmup;
         let measured_s = run.end.since(begin).as_secs_f64();
         let (declared, places) = (run.network.declared(), run.network.places());
-        let mut context = Context { run, begin, measured_s, declared, places, sharing: IdVec::new() };
+        let scripts = run.network.links.ids().map(|_| OnceCell::new()).collect();
+        let mut context =
+            Context { run, begin, measured_s, declared, places, sharing: IdVec::new(), scripts };
         context.sharing = context.flows_on_links();
         context
+    }
+
+    fn script(&self, link: LinkId) -> &Script {
+        self.scripts[link].get_or_init(|| {
+            let schedule = self.run.network.links[link].config.schedule();
+            let mean_rate_bps = schedule.mean_rate_bps(self.begin, self.run.end);
+            Script { schedule, mean_rate_bps }
+        })
+    }
+    /// Rate, delay and outages of a link over time.
+    pub fn schedule(&self, link: LinkId) -> &Schedule {
+        &self.script(link).schedule
+    }
+    /// The mean rate at which packets could get through a link while the run is measured, in bit/s.
+    pub fn mean_rate_bps(&self, link: LinkId) -> f64 {
+        self.script(link).mean_rate_bps
     }
 
     /// Whether a part of the run is not measured.
@@ -145,7 +174,7 @@ impl<'a> Context<'a> {
     pub fn utilisation(&self, flow: FlowId) -> Option<f64> {
         let network = self.run.network;
         let bottleneck = network.slowest_link(self.data_path(flow))?;
-        let capacity = network.links[bottleneck].config.schedule().capacity_bits(self.begin, self.run.end);
+        let capacity = self.schedule(bottleneck).capacity_bits(self.begin, self.run.end);
         ratio(self.facts(flow).arrived.wire_bytes as f64 * 8.0, capacity)
     }
 

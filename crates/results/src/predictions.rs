@@ -35,8 +35,6 @@ pub(crate) fn predictions(context: &Context<'_>, flow: FlowId) -> Metrics {
 fn fair_share(context: &Context<'_>, flow: FlowId) -> Option<f64> {
     let payload = context.mss(flow) as f64;
     let share = payload / (payload + context.headers(flow) as f64);
-    let links = &context.run.network.links;
-    let rate = |link: LinkId| links[link].config.schedule().mean_rate_bps(context.begin, context.run.end);
-    let through = |link: &LinkId| rate(*link) * share / context.sharing[*link];
+    let through = |link: &LinkId| context.mean_rate_bps(*link) * share / context.sharing[*link];
     context.data_path(flow).iter().map(through).min_by(f64::total_cmp)
 }

@@ -144,16 +144,24 @@ class Case:
 
     def changes(self, direction: str) -> list[Mapping[str, Any]]:
         """Scripted changes of one direction of a link while the flows were active, in order."""
-        begin = max(self.life[0], self.since)
-        return [one for one in self._script(direction) if begin < seconds(one["at"]) < self.life[1]]
+        begin, end = max(self.life[0], self.since), self.life[1]
+        return [one for at, one in self._script(direction) if begin < at < end]
 
     def changed_before(self, direction: str, key: str) -> Mapping[str, Any] | None:
         """The last change of a rate or a delay before the flows were active and measured: what held when that time began."""
         begin = max(self.life[0], self.since)
-        return next((one for one in self._script(direction)[::-1] if key in one and seconds(one["at"]) <= begin), None)
+        return next((one for at, one in self._script(direction)[::-1] if key in one and at <= begin), None)
 
-    def _script(self, direction: str) -> list[Mapping[str, Any]]:
-        return sorted(setting(self.content, direction, "changes") or (), key=lambda one: seconds(one["at"]))
+    def _script(self, direction: str) -> list[tuple[float, Mapping[str, Any]]]:
+        """All scripted changes with their times in s, in order."""
+        if direction not in self._scripts:
+            changes = setting(self.content, direction, "changes") or ()
+            self._scripts[direction] = sorted(((seconds(one["at"]), one) for one in changes), key=lambda one: one[0])
+        return self._scripts[direction]
+
+    @cached_property
+    def _scripts(self) -> dict[str, list[tuple[float, Mapping[str, Any]]]]:
+        return {}
 
     def rate(self, link: Mapping[str, Any]) -> float:
         """The highest rate that a direction of a link had while the flows were active, in bit/s."""

@@ -31,10 +31,8 @@ pub(super) fn spans(context: &Context<'_>, flow: &FlowSummary) -> Vec<Span> {
     if !data.iter().chain(acks).any(is_changing) {
         return vec![];
     }
-    let scheduled = |path: &[LinkId]| -> Vec<(Schedule, f64)> {
-        path.iter()
-            .map(|link| (links[*link].config.schedule(), links[*link].config.delay.as_secs_f64()))
-            .collect()
+    let scheduled = |path: &[LinkId]| -> Vec<(&Schedule, f64)> {
+        path.iter().map(|link| (context.schedule(*link), links[*link].config.delay.as_secs_f64())).collect()
     };
     let (data, acks) = (scheduled(data), scheduled(acks));
     let (begin, end) = context.active(flow.id);
@@ -46,7 +44,7 @@ pub(super) fn spans(context: &Context<'_>, flow: &FlowSummary) -> Vec<Span> {
     let mss = context.mss(flow.id) as f64;
     let payload = mss / (mss + context.headers(flow.id) as f64);
     let span = |from: Instant, to: Instant| {
-        let longer = |(schedule, first): &(Schedule, f64)| schedule.from(from).1.as_secs_f64() - first;
+        let longer = |(schedule, first): &(&Schedule, f64)| schedule.from(from).1.as_secs_f64() - first;
         let slowest = data.iter().map(|(schedule, _)| schedule.from(from).0.as_bps()).min().unwrap_or(0);
         Span {
             seconds: to.since(from).as_secs_f64(),
