@@ -115,7 +115,10 @@ impl Spans {
     /// Begins and ends of those that have a part between two times.
     fn edges(&self, from: Instant, to: Instant) -> impl Iterator<Item = Instant> {
         let first = self.0.partition_point(|(_, end)| *end < from);
-        self.0[first..].iter().take_while(move |(begin, _)| *begin <= to).flat_map(|(begin, end)| [*begin, *end])
+        self.0[first..]
+            .iter()
+            .take_while(move |(begin, _)| *begin <= to)
+            .flat_map(|(begin, end)| [*begin, *end])
     }
 }
 
