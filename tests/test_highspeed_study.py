@@ -245,3 +245,58 @@ def test_the_full_scale_has_five_seeds_where_quick_has_them_and_three_between():
             assert case.replications == (known.replications if known else 3)
             assert known is None or case.scenario.document().text == known.scenario.document().text
         assert not quick
+
+
+def test_bursts_of_one_segment_leave_the_long_flows_as_they_are():
+    """A reading changes how bursts begin, in runs that have some; table 6.1 fixes the start of the long flow."""
+    reading = next(one for one in STUDY.readings if one.name == "bursts that begin with one segment")
+    cases = STUDY.experiment("E4").cases("quick")
+    with_bursts, without = (next(case for case in cases if case.parameters["p"] == p) for p in (30, 0))
+    assert reading.change(without) is None
+    changed = {flow["name"]: flow["tcp"] for flow in reading.change(with_bursts).scenario.to_dict()["flow"]}
+    base = {flow["name"]: flow["tcp"] for flow in with_bursts.scenario.to_dict()["flow"]}
+    assert {name for name in base if changed[name] != base[name]} == {"perturbations"}
+    assert (changed["perturbations"]["initial_window"], changed["perturbations"]["established"]) == ("1 packets", False)
+
+
+def test_marks_up_to_a_full_buffer_concern_red_alone():
+    reading = next(one for one in STUDY.readings if one.name == "marks up to a full buffer")
+    cases = [case for case in STUDY.experiment("E10").cases("quick") if case.parameters["p"] == 30]
+    changed = {case.parameters["queue"]: reading.change(case) for case in cases}
+    assert changed["droptail"] is None
+    content = changed["red"].scenario.to_dict()
+    assert content["link"][0]["queue"]["mark_limit"] == 1.0
+
+
+def test_small_flows_only_have_no_web_sessions():
+    reading = next(one for one in STUDY.readings if one.name == "small flows only")
+    (case,) = (
+        c
+        for c in STUDY.experiment("E2").cases("quick")
+        if c.parameters == {"queue": "droptail", "set": "mixed", "n": 2}
+    )
+    names = {flow["name"] for flow in reading.change(case).scenario.to_dict()["flow"]}
+    assert not any(name.startswith("web_") for name in names)
+    assert "small_forward_0" in names
+
+
+def test_a_tenth_is_what_slowly_means():
+    """E4.1 had no bound: HighSpeed TCP with 68 % of the link at 70 bursts counted as "slowly"."""
+
+    def rows(high_at_70: float) -> Results:
+        values = {
+            ("hstcp", 0): 0.99,
+            ("hstcp", 30): 0.95,
+            ("hstcp", 70): high_at_70,
+            ("regtcp", 0): 0.99,
+            ("regtcp", 30): 0.5,
+            ("regtcp", 70): 0.2,
+        }
+        return Results("made up", [
+            Row("E4", {"queue": "red", "set": kind, "p": p}, 1, f"{kind} {p}", Path(), {f"group.{kind}.utilisation": value}, random=False)
+            for (kind, p), value in values.items()
+        ])  # fmt: skip
+
+    target = next(target for target in STUDY.targets if target.id == "E4.1")
+    assert target.judge(rows(0.90)).verdict == "reproduced"
+    assert target.judge(rows(0.68)).verdict == "partly"

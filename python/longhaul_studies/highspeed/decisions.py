@@ -40,4 +40,6 @@ DECISIONS = (
     Decision("A33", "Do perturbations and noise count in CER?", "In the CER of the link, not in that of a class."),
     Decision("B1", "Do parallel streams start together, or each at its own time?", "Each at its own time in the first twentieth: the script uses the HSTCP flows and switches HSTCP off."),
     Decision("B2", "Small flows (RTT 104 to 296 ms) and web sessions draw their end nodes at random in each run.", "They are drawn once and are the same in all runs. With bursts (E4, E10) single seeds differ much, for any draw."),
+    Decision("B3", "Up to which probability does RED mark? Section 7.2.3 has the probability rise to the buffer and names no end of marks.", "Up to 0.1, beyond which it drops ECN-capable packets too, as ns-2 does (`mark_limit = 0.1`). Marks at any probability are a reading."),
+    Decision("B4", "Do perturbations begin with a handshake, and with one segment (section 2.1.2) or two packets (ns-2)?", "With two packets and no handshake, as all flows here. A handshake and one segment are a reading."),
 )  # fmt: skip

@@ -17,6 +17,7 @@ SCALES = {
     "quick": "the points that targets need, five seeds for each: every verdict",
     "grid": "the study's whole grid, one seed for each point: whole figures, no verdicts",
     "full": "the study's grid: five seeds for the points of quick, three for the others, up to ten where a verdict depends on one",
+    "readings": "the points of `quick` of the experiments with bursts and of two flows, with what the study leaves open taken in other ways",
 }
 
 #: Sections 6.2 and 6.6: number of flows of sets 1 and 2; set 3 has half of each and begins with 2.
@@ -38,7 +39,7 @@ MAX_SSTHRESH = (0, 10, 100, 1000)
 _WHOLE = ("grid", "full")
 #: First seeds of points of the full scale between those of the quick one.
 BETWEEN = 3
-_QUICK_FLOWS, _QUICK_PERTURBATIONS = (2, 10, 40), (0, 30, 70)
+_QUICK_PERTURBATIONS = (0, 30, 70)
 
 
 def _seeds(scale: str, least: int = 1) -> dict[str, Any]:
@@ -99,7 +100,7 @@ def _one(kind: str) -> dict[str, Any]:
 @_fewer_between
 def ideal(scale: str) -> list[Case]:
     """E2, section 6.2: sets of N flows."""
-    flows = {"tiny": (), "quick": _QUICK_FLOWS}.get(scale, FLOWS)
+    flows = {"tiny": (), "quick": (2, 6, 10, 40)}.get(scale, FLOWS)
     return [
         case({"set": name, "n": n}, queue, **_seeds(scale), **counts)
         for queue in QUEUES for n in flows for name, counts in _sets(n)

@@ -8,6 +8,7 @@ from .decisions import DECISIONS
 from .figures import FIGURES
 from .findings import FINDINGS
 from .grids import EXPERIMENTS, SCALES
+from .readings import ABOUT, READINGS
 from .targets import TARGETS
 
 STUDY = Study(
@@ -31,6 +32,8 @@ STUDY = Study(
     decisions=DECISIONS,
     findings=FINDINGS,
     claims=CLAIMS,
+    readings=READINGS,
+    readings_about=ABOUT,
     leading=("6.1", "6.8", "6.19"),
     gap=GAP,
     question="Does HighSpeed TCP fill 1 Gbit/s over 100 ms, and what does it take from others?",

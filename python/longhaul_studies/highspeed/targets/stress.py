@@ -156,6 +156,7 @@ def _red_falls(results: Results) -> Judgement:
     return holds(
         {
             "HSTCP falls": lost[HSTCP] > 0,
+            "HSTCP falls slowly, by a tenth at most": lost[HSTCP] <= 0.1 * values[HSTCP][0],
             "REGTCP falls": lost[REGTCP] > 0,
             "REGTCP falls more": lost[REGTCP] > lost[HSTCP],
         },
