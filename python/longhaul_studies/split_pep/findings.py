@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from . import related
+
 _QUEUE = (
     "Without the PEP the flows' windows are in step, as in the thesis: each loses in the same round trip, and the link is idle until the windows have grown"
     " again. How far the link falls depends on how many flows lose at once. Here 50 flows lose a little less at once than in the thesis with small queues;"
@@ -52,6 +54,7 @@ REASONS = {
     "S7": "With the PEP a sender's window is its round trip of 20 ms and its share of the local queue. The ratio falls with the local queue, so that the mean depends on which queues it is over.",
     "S6d": f"{_CUBIC} Five flows over a local queue of 3000 packets get less: not explained.",
     "S10a": _ONE_FLOW, "S10b": _ONE_FLOW, "S9a": _PARETO, "S9b": _PARETO, "S9c": _PARETO, "S10": _PARETO, "S11": _PARETO, **dict.fromkeys(("S9d", "S9e", "S9f", "S11g", "S11h", "S11i", "S11j"), _LONG_RED),
+    **related.REASONS,
     "F1": "With windows each flow has its share of the buffer (100 kB), with a local queue all flows share one: more data waits at the proxy, and the link is full only three quarters of the time.",
 }  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..model import Case, Experiment
+from . import related
 from .scenarios import READINGS, case
 
 SCALES = {
@@ -180,4 +181,5 @@ EXPERIMENTS = (
     Experiment("long CUBIC", "The same with CUBIC", "4.1", long_run_of_cubic),
     Experiment("readings", "Readings of a run without the PEP", "1.3, 4.3", readings),
     Experiment("control", "Flow control of the PEP", "beyond the thesis", flow_control),
+    related.EXPERIMENT,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..model import ResultTable
 from ..results import Results
+from . import related
 from .grids import READ_AT
 from .measures import utilisation
 from .scenarios import READINGS
@@ -56,4 +57,5 @@ TABLES = (
         _rows,
         ("readings",),
     ),
+    related.TABLE,
 )

@@ -12,6 +12,7 @@ import numpy as np
 from ..model import Target, classed
 from ..results import Metric, NotRun, Results, Row
 from ..verdict import Judgement, both, flat, holds, listed, number, over_seeds
+from . import related
 from .findings import reason
 from .measures import cwnd, delivery, fairness, per_flow, retransmissions, utilisation
 from .scenarios import CEILING, PACKET, PAYLOAD, RATE
@@ -484,6 +485,7 @@ _ALL = (
     _exact("S11m", "section 4.1", "about 650 Pareto flows saturate 100 Mbit/s", _saturates, _P),
     Target("T4.1", "table 4.1", "RED's automatic settings: 62.5, 187.5, w_q 0.000005", "exact", _red_settings),
     Target("S11k", "figure 4.12", "gains up to 20 %", "band", _gain_pareto, _P),
+    *related.TARGETS,
     _shape("F1", "its future work", "other flow control: windows that close instead of drops (ours: no worse in throughput, fairness and delivery)", _control, ("control",)),
 )  # fmt: skip
 
