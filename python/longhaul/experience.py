@@ -45,7 +45,7 @@ class Experience:
     values: Mapping[str, float]
     #: Transfers that were not finished, and all of them.
     unfinished: tuple[int, int] = (0, 0)
-    #: No transfer has delivered anything: its time is a number for the score alone.
+    #: No transfer has delivered anything, or all have ended before they were complete: the time is a number for the score alone.
     never: bool = False
     #: A second number that its users notice, in words.
     beside: str = ""
@@ -120,7 +120,7 @@ def unit_of(metric: str) -> str:
 
 def experiences(summary: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Experience]:
     """QoE of each group that was active, by its name; `content` is the resolved scenario, for the sizes of transfers."""
-    sizes = {str(flow["name"]): _size(flow.get("app") or {}) for flow in content.get("flow", ())}
+    sizes = {str(flow["name"]): _size(flow) for flow in content.get("flow", ())}
     found = {}
     for group in summary["groups"]:
         name = str(group["name"])
@@ -141,10 +141,19 @@ def experiences(summary: Mapping[str, Any], content: Mapping[str, Any]) -> dict[
     return found
 
 
-def _size(app: Mapping[str, Any]) -> float | None:
-    """Bytes of a transfer, if they are the same for all."""
-    read = read_quantity(app.get("size"))
-    return read[0] if read and read[1] == "bytes" else None
+def _size(flow: Mapping[str, Any]) -> float | None:
+    """Bytes of a transfer, if they are the same for all; a packet is one of TCP's full segments."""
+    read = read_quantity((flow.get("app") or {}).get("size"))
+    mss = read_quantity((flow.get("tcp") or {}).get("mss"))
+    return (
+        None
+        if read is None
+        else read[0] * (mss[0] if mss else 1460)
+        if read[1] == "packets"
+        else read[0]
+        if read[1] == "bytes"
+        else None
+    )
 
 
 def _whole(flow: Mapping[str, Any]) -> str:
@@ -160,7 +169,7 @@ def _transfers(
     for flow in flows:
         if float(flow["start_s"]) < end:
             parts.setdefault(_whole(flow), []).append(flow)
-    times, missing, came = [], 0, 0.0
+    times, missing, came, dead = [], 0, 0.0, 0
     for streams in parts.values():
         done = [flow["metrics"].get("completion_time_s") for flow in streams]
         if all(value is not None for value in done):
@@ -168,11 +177,16 @@ def _transfers(
             came += 1.0
             continue
         missing += 1
+        ended = any(
+            flow.get("state") == "Closed" and flow["metrics"].get("completion_time_s") is None for flow in streams
+        )
+        dead += ended
         begin = min(float(flow["start_s"]) for flow in streams)
         delivered = sum(float(flow["metrics"].get("delivered_bytes") or 0.0) for flow in streams)
         came += delivered
         rate = max(delivered, float(streams[0]["mss_bytes"])) / (end - max(begin, warmup))
-        times.append(max(end - begin, size / rate) if size else _NEVER * (end - begin))
+        # A connection that has ended completes nothing more, whatever its rate was.
+        times.append(max(end - begin, size / rate) if size and not ended else _NEVER * (end - begin))
     if not times:
         return None
     ordered = sorted(times)
@@ -182,7 +196,8 @@ def _transfers(
     }
     if len(times) == 1:
         del values["completion_time_p95_s"]
-    return Experience(name, "transfers", values, (missing, len(times)), not came)
+    beside = f"{dead:,} of {len(times):,} connections ended before all had come" if dead else ""
+    return Experience(name, "transfers", values, (missing, len(times)), not came or dead == len(times), beside)
 
 
 def _streams(name: str, flows: list[dict[str, Any]], summary: Mapping[str, Any]) -> Experience | None:

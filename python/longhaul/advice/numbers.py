@@ -130,6 +130,32 @@ def patience(found: Diagnosis) -> Iterator[Remedy]:
     )
 
 
+def endurance(found: Diagnosis) -> Iterator[Remedy]:
+    """Connections that last longer than what interrupts them."""
+    retries = {name: int(tcp["max_retransmissions"]) for name, tcp in _tcp(found).items()}
+    yield remedy(
+        "15 retransmissions before the connection ends",
+        "giving up",
+        "sender",
+        each(found, "tcp.max_retransmissions", 15, _below(retries, 15)),
+        {"giving up"},
+        "sysctl -w net.ipv4.tcp_retries2=15  # and no TCP_USER_TIMEOUT in the application",
+    )
+    waits = {
+        str(one["name"]): _in_ms(one["quic"].get("idle_timeout"))
+        for one in found.sections
+        if one.get("transport") == "quic"
+    }
+    yield remedy(
+        "QUIC's idle timeout of 300 s",
+        "idle timeout",
+        "sender and receiver",
+        each(found, "quic.idle_timeout", "300 s", _below(waits, 300_000)),
+        {"giving up"},
+        "# in both applications: max_idle_timeout of the transport parameters",
+    )
+
+
 def duplicate_thresholds(found: Diagnosis) -> Iterator[Remedy]:
     """Duplicate ACKs that a reordered packet causes are no loss: so many packets come before it as pass in its delay."""
     now = {name: int(tcp["duplicate_threshold"]) for name, tcp in _tcp(found).items() if "duplicate_threshold" in tcp}

@@ -15,6 +15,7 @@ from .numbers import (
     ack_filters,
     buffers,
     duplicate_thresholds,
+    endurance,
     fewer_acks,
     initial_windows,
     parallel_streams,
@@ -89,6 +90,33 @@ def _starts(found: Diagnosis) -> Iterator[Remedy]:
         chosen = each(found, "tcp.slow_start", name, lacks("slow_start", name))
         if chosen:
             yield remedy(f"slow start {name}", "slow start", "sender", chosen, {"overshoot", "standing queue"}, linux)
+    plain = each(
+        found, "tcp.slow_start", "standard", lambda section: section["tcp"]["slow_start"]["kind"].startswith("hystart")
+    )
+    if plain:
+        yield remedy(
+            "slow start without HyStart",
+            "slow start",
+            "sender",
+            plain,
+            {"early exit of slow start"},
+            "echo 0 > /sys/module/tcp_cubic/parameters/hystart",
+        )
+    remembered = each(
+        found,
+        "tcp.initial_ssthresh",
+        "1000000 packets",
+        lambda section: section["tcp"].get("initial_ssthresh") is not None,
+    )
+    if remembered:
+        yield remedy(
+            "no ssthresh from the beginning (none is remembered of earlier connections)",
+            "ssthresh",
+            "sender",
+            remembered,
+            {"low ssthresh"},
+            "sysctl -w net.ipv4.tcp_no_metrics_save=1 && ip tcp_metrics flush",
+        )
     yield from initial_windows(found)
     yield remedy(
         "the window is kept in pauses",
@@ -131,6 +159,7 @@ def _sending(found: Diagnosis) -> Iterator[Remedy]:
         )
     yield from parallel_streams(found)
     yield from patience(found)
+    yield from endurance(found)
     for size in (1460, 536):
         aims = {"small segments"} if size > found.mss else {"too many flows"}
         if size != found.mss:

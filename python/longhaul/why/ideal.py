@@ -61,11 +61,12 @@ def ideal_of(case: Case, qoe: Experience) -> Ideal | None:
         )
     if qoe.kind == "transfers":
         size = read_quantity(app.get("size"))
-        if not size or size[1] != "bytes":
+        if not size or size[1] not in ("bytes", "packets"):
             return None
+        length = size[0] * (1 if size[1] == "bytes" else case.mss)
         streams = int(case.section.get("streams") or 1)
         return Ideal(
-            1.5 * case.rtt + size[0] * 8 / (share * streams),
+            1.5 * case.rtt + length * 8 / (share * streams),
             larger,
             "handshake, half a round trip, and its bytes at its share of the slowest link",
         )

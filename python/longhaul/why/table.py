@@ -127,7 +127,7 @@ def _timers(case: Case) -> Iterator[Intervention]:
             )  # fmt: skip
         if ended and idle:
             yield Intervention(
-                f"idle_timeout {name}", "timeouts", f"QUIC's idle timeout of {quantity(idle, 's')}", _set(case, {"idle_timeout": "off"})
+                f"idle_timeout {name}", "giving up", f"QUIC's idle timeout of {quantity(idle, 's')}", _set(case, {"idle_timeout": "off"})
             )  # fmt: skip
         yield from _probes(case)
         return
@@ -161,10 +161,16 @@ def _probes(case: Case) -> Iterator[Intervention]:
 
 
 def _repairs(case: Case) -> Iterator[Intervention]:
-    """How long a sender takes to repair what was lost."""
+    """How long a sender takes to repair what was lost, and when it gives up."""
     if case.is_quic:
         return
     name, settings = case.group, case.transport
+    if any(flow.get("state") == "Closed" and not metric(flow, "completion_time_s") for flow in case.flows):
+        most = settings.get("max_retransmissions")
+        yield Intervention(
+            f"giving up {name}", "giving up", f"its end after {most} retransmissions without an answer (max_retransmissions)",
+            _set(case, {"max_retransmissions": 1000}, "user_timeout"),
+        )  # fmt: skip
     rto = settings.get("rto") or {}
     if case.total("timeouts") and seconds(rto.get("min")) > 0.2:
         yield Intervention(
@@ -209,7 +215,7 @@ def _windows(case: Case) -> Iterator[Intervention]:
         yield Intervention(
             f"window_scaling {name}",
             "no window scaling",
-            "the receiver's window without window scaling, 65,535 bytes (RFC 7323)",
+            "the receiver's window of at most 65,535 bytes, for want of window scaling (RFC 7323)",
             wide,
         )
     if fixed := _finite(settings.get("so_rcvbuf")):
@@ -314,6 +320,17 @@ def _starts(case: Case) -> Iterator[Intervention]:
         yield Intervention(
             f"idle {name}", "pauses", f"a window that begins anew after each pause, with {settings.get('initial_window')} (restart_after_idle)",
             _set(case, {"restart_after_idle": False}),
+        )  # fmt: skip
+    if str(table.get("kind")).startswith("hystart") and not case.is_quic:
+        yield Intervention(
+            f"early exit {name}", "early exit of slow start", f"{table['kind']}, which ends slow start when the round trip grows",
+            _set(case, {"slow_start": {"kind": "standard"}}),
+        )  # fmt: skip
+    first = settings.get("initial_ssthresh")
+    if not case.is_quic and (size := _finite(first)) is not None and size < case.window:
+        yield Intervention(
+            f"ssthresh {name}", "low ssthresh", f"an ssthresh of {first} from the beginning (initial_ssthresh), where slow start ends",
+            _set(case, {}, "initial_ssthresh"),
         )  # fmt: skip
     if in_start or kind == "web":
         limited = table.get("kind") == "limited"
@@ -636,10 +653,15 @@ def _queues(case: Case) -> Iterator[Intervention]:
                 for side in ("forward", "reverse"):
                     put(content, f"{name.rsplit('.', 1)[0]}.{side}", "queue", fair)
 
+            # Both directions get queues of their own kind; the words are about the one in which packets wait longer.
+            sides = (*case.path("data_path"), *case.path("ack_path"))
+            own = [one for one in sides if str(one["name"]).rsplit(".", 1)[0] == name.rsplit(".", 1)[0]]
+            worst = max(own, key=lambda one: metric(one, "queue_delay_p95_s"))
+            wait = metric(worst, "queue_delay_p95_s")
             yield Intervention(
                 f"waiting {name.rsplit('.', 1)[0]}",
                 "standing queue",
-                f"queueing at {where}, where 5 % of the packets wait {quantity(wait, 's')} or longer",
+                f"queueing at {link_name(worst)}, where 5 % of the packets wait {quantity(wait, 's')} or longer",
                 both,
             )
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..experience import Experience, mean
 from ..units import significant
 from .case import Case, seconds
 from .engine import Effect, Lab, Without
@@ -25,6 +27,8 @@ _STEPS = 5
 _MOST_SEEDS = 6
 #: Of things that only help together, at most this many runs look for those that are needed.
 _TOGETHER = 12
+#: Where all of it together does nothing, pairs of so many are tried.
+_IN_PAIRS = 6
 #: Of candidates, as many are measured under several seeds, if randomness plays a part.
 _PROVEN = 3
 
@@ -56,8 +60,9 @@ class Tried:
 
     @property
     def text(self) -> str:
-        """What it is, and the factor without it."""
-        return f"{self.clause}: without it × {significant(self.effect.factor, 3)}"
+        """What it is, and the factor without it; of a rate or a delay, which cannot be without, that with twice or half of it."""
+        how = {"full link": "with twice the rate", "own link": "with twice the rate", "delay": "with half of it"}
+        return f"{self.clause}: {how.get(self.cause, 'without it')} × {significant(self.effect.factor, 3)}"
 
 
 @dataclass
@@ -224,10 +229,15 @@ class _Search:
         effect = self.lab.effect(after, before, self.group)
         if effect is None:
             return False
-        old, new = (self.lab.trial(one).qoe[0][self.group] for one in (before, after))
+        old, new = (mean(self._under_seeds(one, effect.seeds)) for one in (before, after))
         self.made.steps.append(Step(chosen, effect, old.text(self.first), new.text(self.first), new.values[self.first]))
         self.taken = after
         return True
+
+    def _under_seeds(self, without: Without, seeds: int) -> list[Experience]:
+        """The group under the first so many seeds that were run: a factor over several seeds is not between numbers of one."""
+        qoe = self.lab.trial(without).qoe
+        return [qoe[seed][self.group] for seed in sorted(qoe)[:seeds] if self.group in qoe[seed]]
 
     def _together(self, candidates: list[Intervention]) -> tuple[Intervention, ...]:
         """What helps only together: all of it at once, and then without what is not needed."""
@@ -236,7 +246,8 @@ class _Search:
         chosen = tuple(candidates)
         whole = self._joint(chosen)
         if whole is None or _is_none(whole):
-            return ()
+            # What helps two may harm beside a third: a first window of the whole path in a handshake's data, say.
+            return self._best_pair(candidates)
         enough = 0.9 * math.log(whole.factor)
         # The last in the table is left out first: of two that are as good the first is named.
         for one in candidates[::-1][:_TOGETHER]:
@@ -246,11 +257,26 @@ class _Search:
                 chosen = fewer
         return chosen
 
+    def _best_pair(self, candidates: Sequence[Intervention]) -> tuple[Intervention, ...]:
+        """The first two in the table that help together nearly as much as any two."""
+        pairs = list(itertools.combinations(candidates[:_IN_PAIRS], 2))
+        self.lab.run(((*self.taken, *pair), 0) for pair in pairs)
+        known = {pair: effect for pair in pairs if (effect := self._effect_of(pair))}
+        best = max((effect.factor for effect in known.values()), default=1.0)
+        for pair, effect in known.items():
+            if effect.factor >= WORTH and math.log(effect.factor) >= TIE * math.log(best):
+                proven = self._joint(pair)
+                return pair if proven and not _is_none(proven) else ()
+        return ()
+
+    def _effect_of(self, chosen: tuple[Intervention, ...]) -> Effect | None:
+        return self.lab.effect((*self.taken, *chosen), self.taken, self.group)
+
     def _joint(self, chosen: tuple[Intervention, ...]) -> Effect | None:
         without = (*self.taken, *chosen)
         seeds = range(self.lab.seeds)
         self.lab.run([(self.taken, seed) for seed in seeds] + [(without, seed) for seed in seeds])
-        return self.lab.effect(without, self.taken, self.group)
+        return self._effect_of(chosen)
 
     def _path(self) -> None:
         """What is left: the rate and the delay of the path, or what the application writes."""

@@ -19,7 +19,9 @@ def paragraph(found: Waterfall, seeds: int = 1) -> str:
     """What limits a group, by effect; then what made no difference, and how much stays unexplained."""
     flows = f" ({found.count:,} flows)" if found.count > 1 else ""
     text = f"{found.group}{flows}: {found.metric} {found.text}"
-    if found.ideal:
+    if found.ideal and found.text.startswith("never"):
+        text += f", ideal {_value(found, found.ideal.value)}: {found.ideal.text}"
+    elif found.ideal:
         share = math.exp(-found.ideal.gap(found.value))
         part = f"{quantity(min(1.0, share), 'share', 2)} of" if share < _BEYOND else "better than"
         text += f", {part} its ideal ({_value(found, found.ideal.value)}: {found.ideal.text})"
@@ -27,8 +29,8 @@ def paragraph(found: Waterfall, seeds: int = 1) -> str:
     nearly = _is_nearly_full(found)
     if nearly:
         text += f" Fills {found.path[0].clause.removeprefix('the rate of ')} nearly: only a faster link makes it much faster."
-    for number, step in enumerate(found.steps):
-        text += f" {'Then by' if number else 'What is missing is lost by' if nearly else 'Limited by'} {_clauses(step)}: without {'it' if len(step.causes) == 1 else 'all of these'} {step.after} ({_factor(step.effect)})."
+    for number, (step, outcome) in enumerate(zip(found.steps, _outcomes(found), strict=True)):
+        text += f" {'Then by' if number else 'What is missing is lost by' if nearly else 'Limited by'} {_clauses(step)}: without {'it' if len(step.causes) == 1 else 'all of these'} {outcome} ({_factor(step.effect)})."
     text += "" if nearly else _rest(found)
     if found.without_effect:
         text += f" No difference made: {'; '.join(one.clause for one in found.without_effect[:4])}{_more(len(found.without_effect) - 4)}."
@@ -83,9 +85,20 @@ def _unexplained(found: Waterfall) -> str:
         return ""
     if share == 1.0 and found.not_run:
         return " What limits it is not known: the budget ended before all was tested."
+    if share == 1.0 and found.path:
+        return " What else keeps it from its ideal is not known: nothing else that was taken away made it faster."
     if share == 1.0:
-        return " What keeps it from its ideal is unknown: nothing that was taken away made it faster."
+        return " What keeps it from its ideal is not known: nothing that was taken away made it faster."
     return f" {quantity(share, 'share', 2)} of the way to the ideal stay unexplained."
+
+
+def _outcomes(found: Waterfall) -> list[str]:
+    """What came of each step. Of several seeds these are means, which the run as it is may be far from: then both are named."""
+    before = [found.text.partition(", ")[0], *(step.after for step in found.steps)]
+    return [
+        step.after if step.before == last else f"{step.after} instead of {step.before} on average"
+        for step, last in zip(found.steps, before, strict=False)
+    ]
 
 
 def _clauses(step: Step) -> str:
@@ -103,11 +116,8 @@ def _factor(effect: Effect) -> str:
     ('× 2.25', '× 2 (1.8 to 2.2)')
     """
     text = f"× {significant(effect.factor, 3)}"
-    return (
-        text
-        if effect.seeds < 2 or effect.high - effect.low < 0.01
-        else f"{text} ({significant(effect.low, 2)} to {significant(effect.high, 2)})"
-    )
+    low, high = significant(effect.low, 2), significant(effect.high, 2)
+    return text if effect.seeds < 2 or low == high else f"{text} ({low} to {high})"
 
 
 def _value(found: Waterfall, value: float) -> str:
@@ -117,7 +127,10 @@ def _value(found: Waterfall, value: float) -> str:
 def rows(found: Waterfall) -> list[tuple[str, str, str]]:
     """The waterfall as a table: what was taken away, the value then, and the factor."""
     made = [("as it is", found.text, "")]
-    made += [(f"without {_clauses(step)}", step.after, _factor(step.effect)) for step in found.steps]
+    made += [
+        (f"without {_clauses(step)}", outcome, _factor(step.effect))
+        for step, outcome in zip(found.steps, _outcomes(found), strict=True)
+    ]
     if found.ideal:
         made.append((f"ideal: {found.ideal.text}", _value(found, found.ideal.value), ""))
     return made
