@@ -139,3 +139,20 @@ def test_shares_of_a_parking_lot():
     )
     assert [long.rate, *(one.rate for one in across)] == [5.0] * 4
     assert all(one.among == other.among for one, other in pairwise(across))
+
+
+def test_a_queue_that_serves_by_weight_gives_shares_by_weight():
+    """A flow of weight 1 beside one of weight 9 had "21 % of its ideal, an equal share", and nothing was wrong with it."""
+    scenario = (
+        Scenario("wfq", duration="20 s", warmup="5 s")
+        .link("path", "a", "b", rate="10 Mbit/s", delay="20 ms", forward={"queue": {"kind": "wfq", "limit": "200 packets"}})
+        .flow("a", "b", name="low", tcp={"variant": "linux"})
+        .flow("a", "b", name="high", weight=9, tcp={"variant": "linux"})
+    )  # fmt: skip
+    low, high = sorted(why(scenario.document(), seconds=600.0).groups, key=lambda one: one.ideal.value)
+    assert (low.group, high.group) == ("low", "high")
+    assert low.ideal.value == pytest.approx(0.973e6, rel=0.01)
+    assert high.ideal.value == pytest.approx(9 * low.ideal.value)
+    assert low.ideal.text == "its share of the slowest link by weight"
+    assert low.ideal.reached(low.value)
+    assert high.ideal.reached(high.value)

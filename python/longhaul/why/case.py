@@ -220,18 +220,33 @@ class Case:
         """
         flow = sorted(self.flows, key=lambda one: self._life_of(one)[1] - self._life_of(one)[0])[len(self.flows) // 2]
         begin, end = self._life_of(flow)
-        counts: dict[tuple[tuple[int, ...], float], float] = {}
+        counts: dict[tuple[tuple[int, ...], float, float], float] = {}
         for one in self.summary["flows"]:
             first, last = self._life_of(one)
             beside = 1.0 if one is flow else max(0.0, min(end, last) - max(begin, first)) / max(1e-9, end - begin)
             if beside > 0.0 and one.get("data_path"):
-                key = (tuple(one["data_path"]), math.inf if one is flow else self._wanted(one))
+                key = (tuple(one["data_path"]), math.inf if one is flow else self._wanted(one), self._weight(one))
                 counts[key] = counts.get(key, 0.0) + beside
-        mine = (tuple(flow.get("data_path") or ()), math.inf)
+        mine = (tuple(flow.get("data_path") or ()), math.inf, self._weight(flow))
         counts.setdefault(mine, 1.0)
-        demands = [Demand(count, links, most) for (links, most), count in counts.items()]
+        demands = [Demand(count, links, most, weight) for (links, most, weight), count in counts.items()]
         rates = {link: self.rate(self.summary["links"][link]) for one in demands for link in one.links}
-        return max_min(demands, rates)[list(counts).index(mine)]
+        by_weight = {link for link in rates if self._serves_by_weight(link)}
+        return max_min(demands, rates, by_weight)[list(counts).index(mine)]
+
+    def _weight(self, flow: Mapping[str, Any]) -> float:
+        return float(section_of(self.content, str(flow["group"])).get("weight") or 1.0)
+
+    def _serves_by_weight(self, link: int) -> bool:
+        queue = setting(self.content, str(self.summary["links"][link]["name"]), "queue") or {}
+        return queue.get("kind") in ("drr", "wfq")
+
+    @cached_property
+    def is_weighted(self) -> bool:
+        """Whether the link that sets the flows' share serves by weight, and not all have the same."""
+        link = self.fair.link if self.flows else None
+        weights = {self._weight(one) for one in self.summary["flows"] if link in (one.get("data_path") or ())}
+        return link is not None and self._serves_by_weight(link) and len(weights) > 1
 
     def _life_of(self, flow: Mapping[str, Any]) -> tuple[float, float]:
         """From when to when a flow was active and measured, in s."""

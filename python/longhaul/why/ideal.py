@@ -57,7 +57,11 @@ def ideal_of(case: Case, qoe: Experience) -> Ideal | None:
         return Ideal(
             share * streams,
             larger,
-            "an equal share of the slowest link" if _is_shared(case) else "the slowest link's rate, without headers",
+            "its share of the slowest link by weight"
+            if case.is_weighted
+            else "an equal share of the slowest link"
+            if _is_shared(case)
+            else "the slowest link's rate, without headers",
         )
     if qoe.kind == "transfers":
         size = read_quantity(app.get("size"))
