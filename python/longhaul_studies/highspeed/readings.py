@@ -68,6 +68,4 @@ READINGS = (
     ),
 )
 
-ABOUT = """
-**What moved.** What these readings change is in the tables below.
-"""
+ABOUT = ""

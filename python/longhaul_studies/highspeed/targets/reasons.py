@@ -17,7 +17,10 @@ _BURSTS = (
     "Single runs under many bursts differ by a factor of two and more: with 70 bursts and RED the standard flows of a mixed set keep their 20 % of the"
     " link in some runs and fall below 10 % in others. In ns-2 ten standard flows and four bursts give 31 to 37 %, here 31 to 36 %."
 )
-_BEGIN = "It depends on how a burst begins, which the study states for TCP in general only (section 2.1.2): see the reading *bursts that begin with one segment*."
+_BEGIN = (
+    "The study does not state how its bursts begin, and of TCP in general that it begins with one segment (section 2.1.2); the base's bursts begin with two: see the reading"
+    " *bursts that begin with one segment*."
+)
 _TWO_OUTCOMES = (
     "With DropTail and many bursts a run has one of two outcomes (the two levels of E4.6): the link stays full, or the flows lose together and use about"
     " 60 % of it. The median lies in either."
