@@ -80,8 +80,8 @@ class Point:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Several where chance decides."""
-        chance = self.discipline in RANDOM or self.reordering is not None
+        """Several where chance decides; BBR draws the phases of its gain."""
+        chance = self.discipline in RANDOM or self.reordering is not None or self.control == "bbr"
         return SEEDS[0.1] if chance and not self.loss else SEEDS[self.loss]
 
     @property
@@ -171,19 +171,34 @@ def simulated(point: Point, tcp: str) -> Measured:
     return medians([simulate(point.scenario(seed, tcp)) for seed in point.seeds])
 
 
-def measured_before(file: Path) -> dict[Point, tuple[Measured, int]]:
-    """What kernels did, of a file of points, one JSON object a line."""
+@dataclass(frozen=True)
+class Before:
+    """What kernels did at a point: of each measurement with a valid run the medians over its seeds, and how many runs were INVALID."""
+
+    measurements: list[Measured]
+    late: int
+
+    @property
+    def kernel(self) -> Measured:
+        """Medians over the measurements."""
+        return medians(self.measurements)
+
+
+def measured_before(file: Path) -> dict[Point, Before]:
+    """What kernels did, of a file of points: one JSON object a line, several of a point that was measured more than once."""
     if not file.exists():
         return {}
-    rows = [json.loads(line) for line in file.read_text().splitlines()]
-    found = {}
-    for row in rows:
+    found: dict[Point, Before] = {}
+    for row in map(json.loads, file.read_text().splitlines()):
         kernel = row["kernel"]
         if not isinstance(kernel, dict):
             kernel = {"time": kernel}  # files from before counts were kept
-        point = row["point"]
-        late = point.get("reordering")
-        found[Point(**{**point, "reordering": late and tuple(late)})] = (kernel, row["late"])
+        late = row["point"].get("reordering")
+        point = Point(**{**row["point"], "reordering": late and tuple(late)})
+        before = found.get(point, Before([], 0))
+        # Without a valid run nothing is known, not even that it took too long.
+        valid = [kernel] if any(value is not None for value in kernel.values()) or not row["late"] else []
+        found[point] = Before(before.measurements + valid, before.late + row["late"])
     return found
 
 
@@ -354,6 +369,7 @@ def compare_arguments(parser: argparse.ArgumentParser, points: str, budget: floa
         metavar="MBITS",
         help=f"sum of mean rates at once  [default: {budget:g}]",
     )
+    parser.add_argument("--times", type=int, default=1, help="measure each point so often; medians count  [default: 1]")
     parser.add_argument("--figure", type=Path, help="draw all points")
     parser.add_argument("--tcp", default=LINUX, help=f"settings of the simulator's TCP  [default: {LINUX}]")
 
@@ -374,9 +390,10 @@ def compare(
         results = pool.map(lambda point: simulated(point, tcp(point, arguments.tcp)), grid)
         times = dict(zip(grid, results, strict=True))
     known = measured_before(arguments.points)
-    missing = [point for point in grid if point not in known]
-    # In any order, so that what an interrupted run has measured is a fair sample.
-    random.Random(1).shuffle(missing)
+    # In any order, so that what an interrupted run has measured is a fair sample; once again only after all others.
+    order = random.Random(1).sample(grid, len(grid))
+    done = {point: len(known[point].measurements) if point in known else 0 for point in grid}
+    missing = [point for times in range(arguments.times) for point in order if done[point] <= times]
     if missing and not arguments.no_run:
         rates = {point: 8.0 * point.size / (times[point]["time"] or point.longest) for point in missing}
         measure_all(
@@ -389,7 +406,9 @@ def compare(
             file=arguments.points,
         )
         known = measured_before(arguments.points)
-    outcomes = [Outcome(p, known[p][0], times[p], known[p][1]) for p in grid if p in known]
+    outcomes = [
+        Outcome(p, known[p].kernel, times[p], known[p].late) for p in grid if p in known and known[p].measurements
+    ]
     late = sum(o.late for o in outcomes)
     finished = [(o.kernel["time"] is not None, o.simulated["time"] is not None, o.point.name) for o in outcomes]
     neither = sum(not kernel and not ours for kernel, ours, _ in finished)

@@ -34,6 +34,9 @@ pub(crate) enum News {
 struct Local {
     socket: Option<TcpStream>,
     connecting: bool,
+    /// The socket has taken all that was written, or has been found to have room since. Room is a third of its buffer: one that is
+    /// written to whenever a segment fits gets PSH in every segment, which the receiver then acknowledges at once.
+    has_room: bool,
     /// Bytes that are still to be written, or [`ENDLESS`].
     unsent: u64,
     closing: bool,
@@ -50,6 +53,7 @@ impl Default for Local {
         Local {
             socket: None,
             connecting: false,
+            has_room: true,
             unsent: 0,
             closing: false,
             closed: false,
@@ -90,7 +94,7 @@ impl Local {
         self.socket = None;
     }
 
-    /// Writes what can be written, closes what is to be closed.
+    /// Writes what there is room for, closes what is to be closed.
     fn transmit(&mut self, buffer: &[u8]) -> io::Result<()> {
         let Some(socket) = &mut self.socket else { return Ok(()) };
         if self.aborted {
@@ -102,14 +106,17 @@ impl Local {
         if self.connecting || self.closed {
             return Ok(());
         }
-        if self.unsent > 0 {
+        if self.unsent > 0 && self.has_room {
             let most = buffer.len().min(usize::try_from(self.unsent).unwrap_or(usize::MAX));
-            match socket.write(&buffer[..most]) {
-                Ok(len) if self.unsent != ENDLESS => self.unsent -= len as u64,
-                Ok(_) => {}
-                Err(why) if why.kind() == io::ErrorKind::WouldBlock => {}
+            let written = match socket.write(&buffer[..most]) {
+                Ok(len) => len,
+                Err(why) if why.kind() == io::ErrorKind::WouldBlock => 0,
                 Err(why) => return Err(why),
+            };
+            if self.unsent != ENDLESS {
+                self.unsent -= written as u64;
             }
+            self.has_room = written == most;
         }
         if self.unsent == 0 && self.closing {
             socket.shutdown(Shutdown::Write)?;
@@ -286,6 +293,7 @@ impl<'a> Sockets<'a> {
             return Ok(news);
         }
         let mut watched = vec![];
+        let mut have_room = vec![];
         let ready: Vec<usize> = {
             let awaited = (0..self.pairs()).any(|pair| self.awaits_server(pair));
             let mut polled = vec![];
@@ -305,8 +313,15 @@ impl<'a> Sockets<'a> {
                 Err(why) => return Err(why.into()),
             }
             let has_news = |fd: &PollFd<'_>| fd.revents().is_some_and(|flags| !flags.is_empty());
+            let writable =
+                |fd: &PollFd<'_>| fd.revents().is_some_and(|flags| flags.contains(PollFlags::POLLOUT));
+            have_room
+                .extend(polled.iter().zip(&watched).filter(|(fd, _)| writable(fd)).map(|(_, place)| *place));
             polled.iter().zip(&watched).filter(|(fd, _)| has_news(fd)).map(|(_, place)| *place).collect()
         };
+        for place in have_room {
+            self.ends[place].has_room = true;
+        }
         for place in ready {
             if place == usize::MAX {
                 news.extend(self.accept()?.map(|end| (end, Ok(News::Accepted))));
@@ -418,6 +433,28 @@ mod tests {
         let (app, received) = play("{ kind = \"bulk\", size = \"3 MB\" }");
         assert_eq!(received, 3_000_000);
         assert!(app.finished().is_some());
+    }
+
+    /// A program waits until its socket is writable, which it is with a third of its buffer free. Writing whatever fits sets PSH in
+    /// nearly every segment.
+    #[test]
+    fn a_full_socket_is_written_to_when_it_has_room() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let writer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut reader, _) = listener.accept().unwrap();
+        writer.set_nonblocking(true).unwrap();
+        setsockopt(&writer, sockopt::SndBuf, &1_000_000).unwrap();
+        let mut end = Local { socket: Some(writer), unsent: ENDLESS - 1, ..Local::default() };
+        let buffer = [0; SMALL_CHUNK];
+        while end.has_room {
+            end.transmit(&buffer).unwrap();
+        }
+        let left = end.unsent;
+        // The peer reads what it has, so that there is room for a few pieces again.
+        reader.read_exact(&mut [0; 8 * SMALL_CHUNK]).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        end.transmit(&buffer).unwrap();
+        assert_eq!(end.unsent, left);
     }
 
     #[test]
