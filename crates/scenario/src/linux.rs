@@ -16,6 +16,8 @@ use toml::{Table, Value};
 const LARGEST_SEND_BUFFER: u64 = 4_194_304;
 /// TCP_MAX_QUICKACKS.
 const QUICK_ACKS: u32 = 16;
+/// tcp_update_skb_after_send: what is sent before pacing begins.
+const UNPACED_SEGMENTS: u32 = 10;
 /// tcp_syn_linear_timeouts, since 6.5.
 const SYN_LINEAR_TIMEOUTS: u32 = 4;
 /// tcp_init_transfer: one segment only after more than one retransmission.
@@ -61,6 +63,9 @@ pub(crate) fn like_linux(base: &TcpSpec) -> TcpSpec {
         // TCP_ATO_MIN
         delayed_ack: DelayedAck::After(Duration::from_millis(40)),
         quick_acks: QUICK_ACKS,
+        // tcp_update_skb_after_send
+        pacing_burst: 1.5,
+        unpaced_segments: UNPACED_SEGMENTS,
         syn_linear_timeouts: SYN_LINEAR_TIMEOUTS,
         tolerated_syn_losses: TOLERATED_SYN_LOSSES,
         rate_reduction: RateReduction::SafeAck,

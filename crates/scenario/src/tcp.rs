@@ -543,9 +543,11 @@ pub struct TcpSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_burst: Option<u32>,
-    /// When segments are paced: how many may leave back to back.
+    /// When segments are paced: how many may leave back to back after a pause. With 1.5 the second follows after half its time.
     #[schemars(range(min = 1))]
-    pub pacing_burst: u32,
+    pub pacing_burst: f64,
+    /// When segments are paced: so many of the connection leave before it begins.
+    pub unpaced_segments: u32,
     /// No faster than this, headers not counted (Linux: `SO_MAX_PACING_RATE`). Segments are paced then, whatever the congestion control.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-minimum" = "1 kbit/s"))]
@@ -628,6 +630,7 @@ impl Default for TcpSpec {
             pace_after_idle: config.pace_after_idle,
             max_burst: config.max_burst,
             pacing_burst: config.pacing_burst,
+            unpaced_segments: config.unpaced_segments,
             max_pacing_rate: config.max_pacing_rate,
             max_retransmissions: config.max_retransmissions,
             max_syn_retransmissions: config.max_syn_retransmissions,
@@ -736,6 +739,7 @@ impl TcpSpec {
             pace_after_idle: self.pace_after_idle,
             max_burst: self.max_burst,
             pacing_burst: self.pacing_burst,
+            unpaced_segments: self.unpaced_segments,
             max_pacing_rate: self.max_pacing_rate,
             ..Config::default()
         }

@@ -91,9 +91,11 @@ changes! {
     nagle: bool,
     /// After an idle RTO go back to the initial window (RFC 5681 section 4.1).
     restart_after_idle: bool,
-    /// When segments are paced: how many may leave back to back.
+    /// When segments are paced: how many may leave back to back after a pause.
     #[schemars(range(min = 1))]
-    pacing_burst: u32,
+    pacing_burst: f64,
+    /// When segments are paced: so many of the connection leave before it begins.
+    unpaced_segments: u32,
     /// Give up after so many retransmissions of one segment.
     #[schemars(range(min = 1))]
     max_retransmissions: u32,

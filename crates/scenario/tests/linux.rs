@@ -44,6 +44,7 @@ fn it_is_what_linux_does() {
     assert_eq!((sizes.window_share, tcp.largest_window()), (0.625, Some(20_971_520)));
     assert_eq!((tcp.syn_linear_timeouts, tcp.tolerated_syn_losses), (4, 1));
     assert_eq!(tcp.send_buffer.bytes(tcp.mss), Some(4_194_304));
+    assert_eq!((tcp.pacing_burst, tcp.unpaced_segments), (1.5, 10));
     assert_eq!(tcp.config().initial_window.bytes(1448), 14_480);
     assert_eq!((tcp.congestion.name(), tcp.slow_start.name()), ("cubic", "hystart"));
 }

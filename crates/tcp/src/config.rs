@@ -208,8 +208,11 @@ pub struct Config {
     pub pace_after_idle: Option<f64>,
     /// At most so many segments are sent in answer to one arriving segment.
     pub max_burst: Option<u32>,
-    /// When the congestion control paces: segments that may leave back to back. At least 1.
-    pub pacing_burst: u32,
+    /// When the congestion control paces: segments that may leave back to back after a pause. At least 1; with 1.5 the second follows
+    /// after half of its time (Linux: `tcp_update_skb_after_send`).
+    pub pacing_burst: f64,
+    /// So many segments of the connection leave before pacing begins (Linux: ten, `tcp_update_skb_after_send`).
+    pub unpaced_segments: u32,
     /// No faster than this, headers not counted (Linux: `SO_MAX_PACING_RATE`). Paces where the congestion control does not.
     pub max_pacing_rate: Option<Rate>,
 }
@@ -273,7 +276,8 @@ impl Default for Config {
             halve_after_idle: false,
             pace_after_idle: None,
             max_burst: None,
-            pacing_burst: 1,
+            pacing_burst: 1.0,
+            unpaced_segments: 0,
             max_pacing_rate: None,
         }
     }

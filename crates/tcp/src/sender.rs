@@ -284,7 +284,7 @@ impl Sender {
             timeouts_in_a_row: 0,
             last_progress: Instant::ZERO,
             last_sent: Instant::ZERO,
-            pacer: Pacer::new(config.pacing_burst),
+            pacer: Pacer::new(config.pacing_burst, config.unpaced_segments),
             pacing_deadline: Instant::FAR_FUTURE,
             burst_left: u32::MAX,
             cwnd_limited_below: 0,

@@ -411,6 +411,7 @@ def yeah(
 
 def bbr(
     *,
+    aggregation_window: int | None = None,
     bandwidth_window: int | None = None,
     cwnd_gain: float | None = None,
     equal_rtt_is_news: bool | None = None,
@@ -425,6 +426,7 @@ def bbr(
 ) -> Section:
     """Version 1: paces at the measured bandwidth; slow start does not apply (Cardwell et al. 2016, draft-cardwell-iccrg-bbr-congestion-control-00).
 
+    * `aggregation_window`: The window has room for what ACKs bring together beyond the bandwidth, at most 100 ms of it: the most in one to two times so many round trips. 0 in the draft; Linux: 5 (`bbr_update_ack_aggregation`).
     * `bandwidth_window`: Length of the bandwidth filter (section 4.1.1.2).
     * `cwnd_gain`: Gain of the window in ProbeBW, for delayed and aggregated ACKs (section 4.2.3.3).
     * `equal_rtt_is_news`: A round trip that equals the smallest is news (section 4.1.2.3).
@@ -440,6 +442,7 @@ def bbr(
     return given(
         {
             "kind": "bbr",
+            "aggregation_window": aggregation_window,
             "bandwidth_window": bandwidth_window,
             "cwnd_gain": cwnd_gain,
             "equal_rtt_is_news": equal_rtt_is_news,

@@ -62,7 +62,7 @@ def tcp(
     nagle: bool | None = None,
     pace_after_idle: float | None = None,
     pacing: Literal["off", "window"] | Mapping[str, Any] | None = None,
-    pacing_burst: int | None = None,
+    pacing_burst: float | None = None,
     peer_ack_delay: str | None = None,
     quick_acks: int | None = None,
     rate_reduction: Literal["conservative", "off", "safe_ack", "slow_start"] | None = None,
@@ -91,6 +91,7 @@ def tcp(
     timestamps: bool | None = None,
     timestamps_required: bool | None = None,
     tolerated_syn_losses: int | None = None,
+    unpaced_segments: int | None = None,
     user_timeout: str | None = None,
     variant: Literal["fack", "linux", "newreno", "rack", "reno", "sack", "sack1", "tahoe"] | None = None,
     window_scaling: bool | None = None,
@@ -123,7 +124,7 @@ def tcp(
     * `nagle`: Nagle's algorithm.
     * `pace_after_idle`: After an idle RTO keep this share of the window, and pace it over a round trip until the first ACK comes back (rate-based pacing, Visweswaraiah and Heidemann 1997).
     * `pacing`: Pacing for congestion controls that set only a window.
-    * `pacing_burst`: When segments are paced: how many may leave back to back.
+    * `pacing_burst`: When segments are paced: how many may leave back to back after a pause.
     * `peer_ack_delay`: The longest time for which the peer may hold back an ACK; a tail loss probe for a single segment waits for it besides (RFC 8985 section 7.2).
     * `quick_acks`: So many segments are acknowledged at once when data begin to arrive, after a silence of an RTO and after a duplicate; where the receive buffer is autotuned, each that opens the window as well. 16 in Linux.
     * `rate_reduction`: Proportional rate reduction in fast recovery (RFC 9937).
@@ -152,6 +153,7 @@ def tcp(
     * `timestamps`: Timestamps option (RFC 7323).
     * `timestamps_required`: Once timestamps are agreed on, drop segments without the option (RFC 7323 section 3.2); Linux takes them.
     * `tolerated_syn_losses`: So many retransmissions of the SYN or SYN-ACK leave the initial window as it is; otherwise it is one segment after a lost SYN (RFC 5681 section 3.1). 1 in Linux.
+    * `unpaced_segments`: When segments are paced: so many of the connection leave before it begins.
     * `user_timeout`: Give up when data stays unacknowledged for longer.
     * `variant`: Loss recovery.
     * `window_scaling`: Window scaling (RFC 7323).
@@ -213,6 +215,7 @@ def tcp(
             "timestamps": timestamps,
             "timestamps_required": timestamps_required,
             "tolerated_syn_losses": tolerated_syn_losses,
+            "unpaced_segments": unpaced_segments,
             "user_timeout": user_timeout,
             "variant": variant,
             "window_scaling": window_scaling,

@@ -48,6 +48,14 @@ pub struct BbrParams {
     /// Pace so much below the estimate: 0 in the draft, 0.01 in Linux and in later versions.
     #[schemars(extend("minimum" = 0, "maximum" = 0.5, "x-unit" = "share of the rate"))]
     pub pacing_margin: f64,
+    /// The window has room for what ACKs bring together beyond the bandwidth, at most 100 ms of it: the most in one to two times so
+    /// many round trips. 0 in the draft; Linux: 5 (`bbr_update_ack_aggregation`).
+    #[schemars(extend("minimum" = 0, "maximum" = 1000, "x-unit" = "round trips"))]
+    pub aggregation_window: u32,
+    /// The handshake's round trip is the first of the smallest, whose window begins with it (BBRInit of the draft; Linux: `bbr_init`).
+    /// Otherwise the first is that of data.
+    #[schemars(extend("x-unit" = "true or false"))]
+    pub handshake_counts: bool,
 }
 
 impl Default for BbrParams {
@@ -64,6 +72,8 @@ impl Default for BbrParams {
             full_bandwidth_growth: 1.25,
             full_bandwidth_rounds: 3,
             pacing_margin: 0.0,
+            aggregation_window: 0,
+            handshake_counts: false,
         }
     }
 }
@@ -71,7 +81,13 @@ impl Default for BbrParams {
 impl BbrParams {
     /// As in Linux (`tcp_bbr.c`).
     pub fn linux() -> Self {
-        BbrParams { equal_rtt_is_news: false, pacing_margin: 0.01, ..Self::default() }
+        BbrParams {
+            equal_rtt_is_news: false,
+            pacing_margin: 0.01,
+            aggregation_window: 5,
+            handshake_counts: true,
+            ..Self::default()
+        }
     }
 }
 
@@ -89,6 +105,8 @@ impl AlgorithmSpec for BbrParams {
 
 /// Phases of the gain cycle in ProbeBW (section 4.3.4.2): probe, drain, and six at the bandwidth.
 const CYCLE_LENGTH: u64 = 8;
+/// In s: the window has room for no more (Linux: `bbr_extra_acked_max_us`).
+const LONGEST_AGGREGATION: f64 = 0.1;
 /// The round trip that is assumed before one is known (section 4.2.1).
 const NOMINAL_RTT: Duration = Duration::from_millis(1);
 
@@ -111,6 +129,49 @@ enum Recovery {
     Conserves,
     /// Fast recovery after that, or after a timeout.
     Grows,
+}
+
+/// What ACKs deliver beyond the bandwidth: they come together on the way back, or the receiver holds them back (Linux:
+/// `bbr_update_ack_aggregation`). In bytes.
+#[derive(Clone, Debug, Default)]
+struct Aggregation {
+    /// Since when ACKs have come faster than the bandwidth, and what they have delivered.
+    since: Instant,
+    delivered: f64,
+    /// The most beyond the bandwidth, in the period under way and in the one before it.
+    most: [f64; 2],
+    /// Round trips of the period under way.
+    rounds: u32,
+}
+
+impl Aggregation {
+    /// `acked` more bytes are delivered, at a bandwidth in bytes per second; no window has room for more than `window` beyond it.
+    fn update(
+        &mut self,
+        now: Instant,
+        acked: f64,
+        bandwidth: f64,
+        window: f64,
+        length: u32,
+        round_start: bool,
+    ) {
+        if round_start {
+            self.rounds += 1;
+            if self.rounds >= length {
+                (self.rounds, self.most) = (0, [0.0, self.most[0]]);
+            }
+        }
+        let mut expected = bandwidth * now.since(self.since).as_secs_f64();
+        if self.delivered <= expected {
+            (self.since, self.delivered, expected) = (now, 0.0, 0.0);
+        }
+        self.delivered += acked;
+        self.most[0] = self.most[0].max((self.delivered - expected).min(window));
+    }
+
+    fn extra(&self, bandwidth: f64) -> f64 {
+        self.most[0].max(self.most[1]).min(bandwidth * LONGEST_AGGREGATION)
+    }
 }
 
 /// BBR version 1. Rates in bytes per second, windows in bytes.
@@ -149,6 +210,7 @@ pub struct Bbr {
     idle_restart: bool,
     /// Samples of data that left between these counts of delivered bytes are limited by ProbeRTT (section 4.3.5).
     held_back: (Bytes, Bytes),
+    aggregation: Aggregation,
 }
 
 impl Bbr {
@@ -176,6 +238,7 @@ impl Bbr {
             recovery: Recovery::None,
             idle_restart: false,
             held_back: (Bytes::MAX, 0),
+            aggregation: Aggregation::default(),
             params,
         };
         bbr.on_mss(setup.mss.max(1));
@@ -216,6 +279,11 @@ impl Bbr {
             None => self.initial_window,
             Some(min_rtt) => gain * self.bandwidth.max() * min_rtt.as_secs_f64() + 3.0 * self.send_quantum(),
         }
+    }
+
+    /// Room for ACKs that come together, once the bandwidth is known.
+    fn extra_acked(&self) -> f64 {
+        if self.filled_pipe { self.aggregation.extra(self.bandwidth.max()) } else { 0.0 }
     }
 
     /// Section 4.2.2. Pacing here is by segments; the quantum only makes room in the window.
@@ -381,7 +449,7 @@ impl Bbr {
         let acked = ack.acked as f64;
         self.modulate_for_recovery(ack, newly_lost);
         if self.recovery != Recovery::Conserves {
-            let target = self.inflight(self.cwnd_gain());
+            let target = self.inflight(self.cwnd_gain()) + self.extra_acked();
             if self.filled_pipe {
                 self.cwnd = (self.cwnd + acked).min(target);
             } else if self.cwnd < target || (self.delivered as f64) < self.initial_window {
@@ -455,6 +523,11 @@ impl CongestionControl for Bbr {
         if let Some(sample) = &ack.delivery {
             self.update_round(sample);
             self.update_bandwidth(sample);
+            if self.params.aggregation_window > 0 {
+                let (bandwidth, acked) = (self.bandwidth.max(), ack.acked as f64);
+                let length = self.params.aggregation_window;
+                self.aggregation.update(ack.now, acked, bandwidth, self.cwnd, length, self.round_start);
+            }
         }
         self.check_cycle_phase(ack, newly_lost);
         if let Some(sample) = &ack.delivery {
@@ -503,9 +576,12 @@ impl CongestionControl for Bbr {
         }
     }
 
-    fn on_established(&mut self, _: Instant, rtt: Option<Duration>) {
+    fn on_established(&mut self, now: Instant, rtt: Option<Duration>) {
         if let Some(rtt) = rtt.filter(|rtt| !rtt.is_zero()) {
             self.init_pacing_rate(rtt);
+            if self.params.handshake_counts {
+                (self.min_rtt, self.min_rtt_at) = (Some(rtt), now);
+            }
         }
     }
 
@@ -809,6 +885,42 @@ mod tests {
         path.bbr.on_sent(&sent);
         assert_eq!(path.pacing_mbit(), 10.0);
         assert!(path.bbr.window() > 10 * MSS);
+    }
+
+    /// Over 4 s the round trip is probed 10 s after the handshake, not after the first data's.
+    #[test]
+    fn the_handshakes_round_trip_begins_the_window_of_the_smallest() {
+        for (params, probes) in [(BbrParams::linux(), true), (BbrParams::default(), false)] {
+            let mut bbr = Bbr::new(params, &setup(10 * MSS, None));
+            bbr.on_established(Instant::from_nanos(4_000_000_000), Some(Duration::from_secs(4)));
+            for ms in [8_000, 14_001] {
+                let rtt = Some(Duration::from_secs(4));
+                bbr.on_ack(&Ack { rtt, delivered: ms, ..ack_at(ms, MSS) });
+            }
+            assert_eq!(matches!(bbr.state, State::ProbeRtt { .. }), probes);
+        }
+    }
+
+    #[test]
+    fn the_window_has_room_for_acks_that_come_together() {
+        // 10 Mbit/s are 1250 bytes per ms. An epoch begins with the first ACK. Its 10,000 bytes are all beyond the bandwidth; 4 ms
+        // later 9000 more are 14,000 beyond it; 100 ms later there is nothing beyond it, and an epoch begins.
+        let mut seen = Aggregation::default();
+        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        for (ms, acked, most) in
+            [(1000, 10_000.0, 10_000.0), (1004, 9_000.0, 14_000.0), (1104, 1_000.0, 14_000.0)]
+        {
+            seen.update(at(ms), acked, 1.25e6, 100_000.0, 5, false);
+            assert_eq!(seen.most[0], most);
+        }
+        // The most of the five round trips before counts, too.
+        for round in 0..10 {
+            assert_eq!(seen.extra(1.25e6), 14_000.0, "{round}");
+            seen.update(at(1200 + 100 * round), 1_000.0, 1.25e6, 100_000.0, 5, true);
+        }
+        assert_eq!(seen.extra(1.25e6), 1_000.0);
+        // No more than 100 ms of the bandwidth.
+        assert_eq!(seen.extra(5_000.0), 500.0);
     }
 
     #[test]
