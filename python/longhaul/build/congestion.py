@@ -417,6 +417,7 @@ def bbr(
     equal_rtt_is_news: bool | None = None,
     full_bandwidth_growth: float | None = None,
     full_bandwidth_rounds: int | None = None,
+    handshake_counts: bool | None = None,
     min_rtt_window: str | None = None,
     min_window: int | None = None,
     pacing_margin: float | None = None,
@@ -432,6 +433,7 @@ def bbr(
     * `equal_rtt_is_news`: A round trip that equals the smallest is news (section 4.1.2.3).
     * `full_bandwidth_growth`: Startup goes on while the bandwidth grows by this factor ... (section 4.3.2.2).
     * `full_bandwidth_rounds`: ... at least once in so many round trips.
+    * `handshake_counts`: The handshake's round trip is the first of the smallest, whose window begins with it (BBRInit of the draft; Linux: `bbr_init`).
     * `min_rtt_window`: Length of the filter of the smallest round trip (section 4.1.2.2); after it without news ProbeRTT begins.
     * `min_window`: The least window, and that of ProbeRTT (section 4.2.3.2).
     * `pacing_margin`: Pace so much below the estimate: 0 in the draft, 0.01 in Linux and in later versions.
@@ -448,6 +450,7 @@ def bbr(
             "equal_rtt_is_news": equal_rtt_is_news,
             "full_bandwidth_growth": full_bandwidth_growth,
             "full_bandwidth_rounds": full_bandwidth_rounds,
+            "handshake_counts": handshake_counts,
             "min_rtt_window": min_rtt_window,
             "min_window": min_window,
             "pacing_margin": pacing_margin,
