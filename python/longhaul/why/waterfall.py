@@ -43,6 +43,8 @@ class Step:
     before: str
     after: str
     value: float
+    #: The value before.
+    start: float
 
 
 @dataclass(frozen=True)
@@ -230,7 +232,16 @@ class _Search:
         if effect is None:
             return False
         old, new = (mean(self._under_seeds(one, effect.seeds)) for one in (before, after))
-        self.made.steps.append(Step(chosen, effect, old.text(self.first), new.text(self.first), new.values[self.first]))
+        self.made.steps.append(
+            Step(
+                chosen,
+                effect,
+                old.text(self.first),
+                new.text(self.first),
+                new.values[self.first],
+                old.values[self.first],
+            )
+        )
         self.taken = after
         return True
 

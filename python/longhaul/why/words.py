@@ -7,7 +7,7 @@ from typing import Any
 
 from ..units import quantity, significant
 from .engine import Effect
-from .waterfall import Step, Tried, Waterfall
+from .waterfall import WORTH, Step, Tried, Waterfall
 
 #: With this share of its ideal a flow nearly has what its path allows.
 _NEARLY = 0.85
@@ -93,10 +93,12 @@ def _unexplained(found: Waterfall) -> str:
 
 
 def _outcomes(found: Waterfall) -> list[str]:
-    """What came of each step. Of several seeds these are means, which the run as it is may be far from: then both are named."""
-    before = [found.text.partition(", ")[0], *(step.after for step in found.steps)]
+    """What came of each step. Of several seeds these are means: where the run as it is is far from that, both are named."""
+    before = [found.value, *(step.value for step in found.steps)]
     return [
-        step.after if step.before == last else f"{step.after} instead of {step.before} on average"
+        f"{step.after} instead of {step.before} on average"
+        if step.effect.seeds > 1 and abs(math.log(step.start / last)) > math.log(WORTH)
+        else step.after
         for step, last in zip(found.steps, before, strict=False)
     ]
 
