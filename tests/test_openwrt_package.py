@@ -93,8 +93,9 @@ def test_scripts_parse(script: str) -> None:
     subprocess.run(["sh", "-n", ROOT / script], check=True)
 
 
-def test_an_unknown_target_is_refused() -> None:
-    done = subprocess.run([ROOT / "scripts/make-static", "sparc"], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("script", ["make-static", "try-static"])
+def test_an_unknown_target_is_refused(script: str) -> None:
+    done = subprocess.run([ROOT / "scripts" / script, "sparc"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (
         2,
         "error: sparc: no target; there are x86_64, aarch64, armv7 and mipsel\n",

@@ -138,6 +138,9 @@ pub struct Config {
     pub mtu: u16,
     /// Flows of a peer at a time, 1 to 65,536.
     pub max_flows: u32,
+    /// Flows that a peer may open before it has used any, 1 and more; `max_flows` by default. Fewer save some 60 bytes each while a peer is
+    /// idle. A burst beyond them waits for a round trip.
+    pub first_flows: u32,
     /// Terminals of a hub at a time, 1 to 65,536.
     pub max_peers: u32,
     /// Most packets in one batch of [`crate::Transmit`], 1 to 64.
@@ -167,6 +170,7 @@ impl Config {
             initial_rtt: Duration::from_millis(650),
             mtu: 1472,
             max_flows: 4096,
+            first_flows: u32::MAX,
             max_peers: 64,
             batch: 16,
             reset_key: None,

@@ -32,6 +32,8 @@ pub struct Outgoing {
     /// Read by the peer's owner.
     pub consumed: u64,
     pub phase: Phase,
+    /// Its stream waits for the peer's permission.
+    pub waits: bool,
     /// quinn-proto has been notified of the end.
     pub ended: bool,
     /// The peer has acknowledged all bytes and the end.
@@ -160,6 +162,7 @@ impl Flow {
                 fed: 0,
                 consumed: 0,
                 phase: Phase::Open,
+                waits: false,
                 ended: false,
                 acknowledged: false,
                 blocked: false,

@@ -3,7 +3,7 @@
 use crate::config::{Config, ConfigError, LEAST_RATE, MOST_RATE, Remembered, Role, Session};
 use crate::controller::{RateController, Settings};
 use crate::gate::{Given, Shared};
-use crate::peer::{Context, Peer, State};
+use crate::peer::{Context, Peer, State, streams};
 use crate::places::Places;
 use crate::shares::{Pick, Portion, Shares};
 use crate::types::{Bounds, Event, FlowId, Ledger, Open, PeerId, PeerStats, Refusal, ResetCode, Transmit};
@@ -161,8 +161,7 @@ impl Node {
         frequency.ack_eliciting_threshold(VarInt::from_u32(ACK_EVERY)).max_ack_delay(Some(ACK_DELAY));
         let window = VarInt::from_u64(WINDOW).unwrap_or(VarInt::MAX);
         let mut transport = TransportConfig::default();
-        // quinn-proto gives streams back by the eighth: so many more that max_flows can be open at any time.
-        let streams = config.max_flows + config.max_flows / 7 + 1;
+        let streams = streams::first(config);
         transport
             .max_concurrent_bidi_streams(VarInt::from_u32(streams))
             .max_concurrent_uni_streams(VarInt::from_u32(2))

@@ -16,10 +16,12 @@ use quinn_proto::{Connection, Dir, ReadError, StreamEvent, StreamId, VarInt};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
+use streams::Streams;
 
 mod owner;
 mod portions;
 mod sending;
+pub mod streams;
 
 /// Codes of resets from here on are refusals.
 const REFUSED: u32 = 1 << 16;
@@ -74,6 +76,7 @@ pub struct Peer {
     version: u16,
     /// Flows that there may be at a time, as far as is known.
     max_flows: u32,
+    streams: Streams,
     /// The peer has opened flows before its hello came.
     flows_wait: bool,
     pub budget: Budget,
@@ -177,6 +180,7 @@ impl Peer {
             partial: vec![],
             version: 0,
             max_flows: config.max_flows,
+            streams: Streams::new(&config),
             flows_wait: false,
             budget: Budget::early(),
             scheduler: Scheduler::default(),
@@ -343,6 +347,9 @@ impl Peer {
                     }
                     self.settle(number(id), context);
                 }
+                quinn_proto::Event::Stream(StreamEvent::Available { dir: Dir::Bi }) => {
+                    self.open_waiting(context.now);
+                }
                 quinn_proto::Event::Stream(StreamEvent::Stopped { id, error_code }) => {
                     self.stopped_by_peer(number(id), error_code.into_inner(), context);
                 }
@@ -411,6 +418,7 @@ impl Peer {
 
     fn lost(&mut self, reason: &str, context: &mut Context<'_>) {
         self.state = State::Lost;
+        self.streams.clear();
         let streams: Vec<u64> = self.flows.keys().copied().collect();
         for stream in streams {
             let Some(flow) = self.remove(stream, context) else { continue };
@@ -448,6 +456,7 @@ impl Peer {
             }
             self.receive(id, context);
         }
+        self.permit();
     }
 
     fn receive(&mut self, id: StreamId, context: &mut Context<'_>) {
@@ -551,6 +560,9 @@ impl Peer {
             self.shared.lock().controller.restart(Rate::from_bps(hello.receive));
         }
         self.introduce_classes();
+        if version < wire::WAITS {
+            self.permit_all();
+        }
         if matches!(self.config.role, Role::Terminal { .. }) {
             self.overdue = Some((context.now + OVERDUE, self.connection.stats().frame_tx.acks));
         }
@@ -710,6 +722,9 @@ impl Peer {
         self.give_up_outgoing(key);
         self.give_up_incoming(key);
         let flow = self.flows.remove(&key)?;
+        if !flow.remote {
+            self.streams.remove();
+        }
         context.flows.remove(&flow.id);
         Some(flow)
     }

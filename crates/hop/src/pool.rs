@@ -9,7 +9,7 @@
 
 use crate::credit::{Budget, FLOOR};
 use crate::flow::Phase;
-use crate::types::{Event, FlowId, Ledger, Open, POOLED, PeerId, PeerStats, Refusal, ResetCode};
+use crate::types::{Bounds, Event, FlowId, Ledger, Open, POOLED, PeerId, PeerStats, Refusal, ResetCode};
 use crate::wire::{self, Hello, Record};
 use bytes::Bytes;
 use frame::Frame;
@@ -48,6 +48,9 @@ struct Group {
     address: SocketAddr,
     lanes: Vec<LaneId>,
     budget: Budget,
+    /// Bounds that this hub has set for the peer, and that the peer, a hub, has set for this node. Of the rate nothing follows here.
+    granted: Bounds,
+    bounds: Bounds,
     /// Flows that wait for room.
     blocked: VecDeque<FlowId>,
     /// Bytes received and not yet read.
@@ -92,7 +95,8 @@ impl Pool {
             None => {
                 let peer = PeerId(self.number());
                 let (lanes, blocked) = (vec![], VecDeque::new());
-                let group = Group { key, address, lanes, budget: Budget::early(), blocked, held: 0 };
+                let (budget, granted, bounds) = (Budget::early(), Bounds::default(), Bounds::default());
+                let group = Group { key, address, lanes, budget, granted, bounds, blocked, held: 0 };
                 self.groups.insert(peer, group);
                 peer
             }
@@ -132,8 +136,28 @@ impl Pool {
         if was_up && group.lanes.is_empty() {
             self.events.push_back(Event::Down { peer, reason: reason.to_string() });
         }
+        // The record may be lost with the connection.
+        self.notify_bounds(peer);
         if !self.lanes.values().any(|lane| lane.peer == peer) {
             self.groups.remove(&peer);
+        }
+    }
+
+    /// Notifies a terminal of its bounds, of which it keeps that on flows; they are kept while there is a connection to it.
+    pub fn set_bounds(&mut self, peer: PeerId, bounds: Bounds) {
+        let Some(group) = self.groups.get_mut(&peer) else { return };
+        if std::mem::replace(&mut group.granted, bounds) != bounds {
+            self.notify_bounds(peer);
+        }
+    }
+
+    fn notify_bounds(&mut self, peer: PeerId) {
+        let Some(group) = self.groups.get(&peer).filter(|group| group.granted != Bounds::default()) else {
+            return;
+        };
+        let record = group.granted.record();
+        if let Some(lane) = group.lanes.first().and_then(|first| self.lanes.get_mut(first)) {
+            Frame::Record(record).write(&mut lane.control);
         }
     }
 
@@ -359,9 +383,13 @@ impl Pool {
 
     /// Counts of the connections to a peer; round trips and losses are the kernel's affair.
     pub fn stats(&self, peer: PeerId) -> Option<PeerStats> {
-        let readable = self.groups.get(&peer)?.held;
+        let group = self.groups.get(&peer)?;
         let lanes = self.lanes.values().filter(|lane| lane.peer == peer);
-        let first = PeerStats { readable, ..PeerStats::default() };
+        // A connection whose hello has not come shows nothing.
+        let hello = lanes.clone().filter(|lane| lane.up).map(|lane| lane.max_flows).max().unwrap_or(0);
+        let most = self.config.max_flows.min(u32::try_from(hello).unwrap_or(u32::MAX));
+        let max_flows = group.bounds.flows.map_or(most, |bound| bound.min(most));
+        let first = PeerStats { readable: group.held, max_flows, ..PeerStats::default() };
         Some(lanes.fold(first, |stats, lane| PeerStats {
             queued: stats.queued + lane.streams.values().map(|stream| stream.out.queued).sum::<u64>(),
             in_flight: stats.in_flight
@@ -369,7 +397,6 @@ impl Pool {
             sent_bytes: stats.sent_bytes + lane.sent_bytes,
             received_bytes: stats.received_bytes + lane.received_bytes,
             flows: stats.flows + lane.streams.len() as u32,
-            max_flows: self.config.max_flows.min(u32::try_from(lane.max_flows).unwrap_or(u32::MAX)),
             ..stats
         }))
     }

@@ -11,6 +11,8 @@
 //! * *Names* (version 3): a flow to the unspecified address and port [`NAMED`] is for a server by name. Its first bytes are the name's
 //!   length in one byte, the name, and the port in two; the flow's other bytes follow. The hub answers as to any flow that its opener
 //!   waits for, or refuses it with [`crate::ResetCode::NotOffered`] if it looks no names up.
+//! * *Streams* (version 4): a node permits its peer few streams at first, and more as they are used (MAX_STREAMS); what the peer opens
+//!   beyond that waits for it. Nodes of older versions refuse it, so they are permitted all at once.
 //! * *Classes*: a terminal defines classes of flows for what the hub sends, and gives flows a class, by records that older nodes skip.
 //! * *Bounds*: a hub notifies a terminal how many flows it may have open and how fast it may send, by a record that older nodes skip.
 //! * *Parities* travel in DATAGRAM frames (RFC 9221), [`ParityHead`] and symbols.
@@ -19,11 +21,13 @@ use crate::types::Open;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Versions of the protocol that this code has.
-pub const VERSIONS: (u16, u16) = (1, 3);
+pub const VERSIONS: (u16, u16) = (1, 4);
 /// The first version with [`Record::ResetAt`].
 pub const RESETS_BEHIND: u16 = 2;
 /// The first version in which a flow can be for a server by name.
 pub const NAMES: u16 = 3;
+/// The first version that opens flows before there are streams for them, which wait.
+pub const WAITS: u16 = 4;
 /// Port of such flows, at the unspecified address.
 pub const NAMED: u16 = 4;
 /// Code of STOP_SENDING with which nothing but reading has ended.

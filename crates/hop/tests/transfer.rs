@@ -1,7 +1,8 @@
 //! Transfers over the hop in virtual time.
 
+use crate::common::end::Outcome;
 use crate::common::*;
-use longhaul_hop::{Config, Event, Rates, Role};
+use longhaul_hop::{Config, Event, Rates, ResetCode, Role};
 use longhaul_path::{JitterSpec, Link, LinkConfig, QueueSpec, Reordering};
 use longhaul_units::{Duration, Instant, Limit, Probability};
 use std::net::SocketAddr;
@@ -224,6 +225,41 @@ fn as_many_flows_as_agreed_can_be_open_again_and_again() {
         }
         let now = world.now;
         world.run_until(now + Duration::from_secs(5));
+    }
+    world.check_ledgers();
+}
+
+/// A peer is permitted few streams before it has used any. A burst beyond them is late by a round trip, and nothing of it is refused; what
+/// is given up while it waits leaves no gap.
+#[test]
+fn a_burst_beyond_the_first_streams_waits_a_round_trip() {
+    const FLOWS: usize = 3000;
+    let [mut terminal, mut hub] = configs();
+    for config in [&mut terminal, &mut hub] {
+        (config.rates.send, config.first_flows) = (Some(mbit(500.0)), 448);
+    }
+    let links = [link(mbit(500.0), RTT, None), link(mbit(500.0), RTT, None)];
+    let mut world = World::new([terminal, hub], links, 1);
+    world.warm_up();
+    // The first round trip permits more than are needed; afterwards they are there.
+    for most in [1.7, 1.0] {
+        let at = world.now;
+        let jobs: Vec<usize> = (0..FLOWS).map(|_| world.add(Job::new(at, 300, 2_000))).collect();
+        world.run_until(at + Duration::from_millis(1));
+        let mut kept = jobs.clone();
+        for place in [2000, 1000] {
+            let (job, end) = (kept.remove(place), &mut world.ends[0]);
+            end.node.reset(world.now, end.flow_of(job), ResetCode::Reset);
+            end.outcomes[job] = Outcome::Failed(ResetCode::Reset);
+        }
+        world.run(at + Duration::from_secs(60));
+        for job in kept {
+            assert!(world.seconds(job) < most, "{job}: {:?}", world.ends[0].outcomes[job]);
+        }
+        let now = world.now;
+        world.run_until(now + Duration::from_secs(5));
+        assert_eq!(world.ends[0].node.stats(world.ends[0].peer.unwrap()).unwrap().flows, 0);
+        assert_eq!(world.ends[1].node.stats(world.ends[1].peer.unwrap()).unwrap().flows, 0);
     }
     world.check_ledgers();
 }

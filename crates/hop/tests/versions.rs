@@ -126,7 +126,8 @@ fn other_versions_talk_or_are_refused() {
     };
     assert_eq!(agreed("hello-of-version-1", (1, 1)), Some(1));
     assert_eq!(agreed("hello", (1, 2)), Some(2));
-    assert_eq!(agreed("hello-of-a-later-version", (3, 4)), Some(3));
+    assert_eq!(agreed("hello-of-version-3", (1, 3)), Some(3));
+    assert_eq!(agreed("hello-of-a-later-version", (3, 4)), Some(4));
     assert_eq!(agreed("hello-of-a-much-later-version", (7, 9)), None);
     assert_eq!(read("record-of-a-later-version"), Record::Unknown);
     // A field that older nodes do not read: theirs are the same bytes without it.

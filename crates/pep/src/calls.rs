@@ -9,6 +9,9 @@ use seccompiler::{
 };
 use std::collections::BTreeMap;
 
+/// Why there may be no filter.
+pub(crate) const NONE: &str = "this kernel has no filter for them (no seccomp)";
+
 /// Calls with any arguments: bytes in and out, sockets, memory, threads, time.
 const PLAIN: &[c_long] = &[
     libc::SYS_accept4,
@@ -170,7 +173,8 @@ fn allowed() -> Result<BTreeMap<c_long, Vec<SeccompRule>>, seccompiler::BackendE
     Ok(rules)
 }
 
-/// Restricts this thread and those that it starts; returns how many calls are left. `None` where there is no filter for this processor.
+/// Restricts this thread and those that it starts; returns how many calls are left. `None` on a kernel without filters (built without
+/// CONFIG_SECCOMP_FILTER).
 ///
 /// # Errors
 /// What the kernel refuses.
@@ -191,9 +195,18 @@ pub(crate) fn restrict() -> Result<Option<usize>, Error> {
     ];
     // The first leaves the call that installs the second; the second does not.
     for filter in filters {
-        seccompiler::apply_filter(&filter.map_err(|why| failed(&why))?).map_err(|why| failed(&why))?;
+        match seccompiler::apply_filter(&filter.map_err(|why| failed(&why))?) {
+            Ok(()) => {}
+            Err(seccompiler::Error::Seccomp(why)) if is_missing(&why) => return Ok(None),
+            Err(why) => return Err(failed(&why)),
+        }
     }
     Ok(Some(count))
+}
+
+/// seccomp(2): the call does not exist, or has no filters.
+fn is_missing(why: &std::io::Error) -> bool {
+    matches!(why.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL))
 }
 
 #[cfg(test)]
@@ -214,6 +227,21 @@ mod tests {
             assert_eq!(apart.unwrap_err(), nix::Error::EPERM, "namespaces");
             socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
             assert_eq!(std::thread::spawn(|| 7).join().unwrap(), 7);
+        });
+        checked.join().unwrap();
+    }
+
+    /// As routers' kernels may be built: the daemon works there without a filter, as it does without landlock.
+    #[test]
+    fn a_kernel_without_filters_is_no_error() {
+        let checked = std::thread::spawn(|| {
+            let target: TargetArch = std::env::consts::ARCH.try_into().unwrap();
+            let none = BTreeMap::from([(libc::SYS_seccomp, vec![])]);
+            let missing = SeccompAction::Errno(libc::ENOSYS as u32);
+            let filter = SeccompFilter::new(none, SeccompAction::Allow, missing, target).unwrap();
+            let program: BpfProgram = filter.try_into().unwrap();
+            seccompiler::apply_filter(&program).unwrap();
+            assert_eq!(restrict().unwrap(), None);
         });
         checked.join().unwrap();
     }

@@ -118,6 +118,48 @@ pub(crate) struct Complaint {
     pub what: String,
 }
 
+/// Classes of a terminal's connections, or shares of a hub's terminals, a line each, as comments of a plan; nothing if there are none.
+pub fn described(config: &Config) -> String {
+    let mut text = String::new();
+    for class in &config.class {
+        let mut matched: Vec<String> = vec![];
+        let mut list = |what: &str, all: Vec<String>| {
+            if !all.is_empty() {
+                matched.push(format!("{what} {}", all.join(", ")));
+            }
+        };
+        let words = |all: &[Prefix]| all.iter().map(Prefix::to_string).collect();
+        list("clients of", words(&class.sources));
+        list("servers of", words(&class.destinations));
+        list("ports", class.ports.iter().map(Ports::to_string).collect());
+        list("DSCP", class.dscp.iter().map(u8::to_string).collect());
+        let matched = if matched.is_empty() { "all connections".to_string() } else { matched.join("; ") };
+        let has = of_share(class.portion(), class.quota(), " of each client address");
+        text += &format!("# class \"{}\": {matched}: {has}\n", class.name);
+    }
+    if !text.is_empty() {
+        text += "# the first class that matches holds; connections without one share 1 part\n";
+    }
+    for terminal in &config.terminal {
+        let Share { portion, quota } = terminal.share();
+        if portion != Portion::default() || quota.is_some() {
+            text += &format!("# terminal \"{}\": {}\n", terminal.name, of_share(portion, quota, ""));
+        }
+    }
+    text
+}
+
+fn of_share(Portion { weight, floor, ceiling }: Portion, quota: Option<Quota>, whose: &str) -> String {
+    let mut words = vec![if weight == 1 { "1 part".to_string() } else { format!("{weight} parts") }];
+    words.extend(floor.map(|rate| format!("before the others up to {rate}")));
+    words.extend(ceiling.map(|rate| format!("never more than {rate}")));
+    words.extend(quota.map(|Quota { bytes, period, over }| {
+        let period = if period == Period::Day { "day" } else { "month" };
+        format!("{over} beyond {}{whose} a {period}", Size::from_bytes(bytes))
+    }));
+    words.join(", ")
+}
+
 /// What is wrong with classes and shares.
 pub(crate) fn check(config: &Config) -> Option<Complaint> {
     let complaint = |table, index, key, what| Some(Complaint { table, index, key, what });
@@ -205,6 +247,7 @@ fn portion(portion: &Portion, (quota, over): (Option<Size>, Option<Rate>)) -> Op
 
 #[cfg(test)]
 mod tests {
+    use crate::class::described;
     use crate::load::parse;
 
     fn terminal(classes: &str) -> String {
@@ -268,6 +311,24 @@ mod tests {
             found.to_string().starts_with("pep.toml:3: class: classes share the tunnel of two"),
             "{found}"
         );
+    }
+
+    #[test]
+    fn a_plan_has_classes_and_shares_in_words() {
+        let text = terminal(
+            "[[class]]\nname = \"shell\"\nports = [\"22\"]\nfloor = \"500 kbit/s\"\n\
+             [[class]]\nname = \"crew\"\nsources = [\"10.1.0.0/16\"]\ndscp = [8, 10]\nweight = 2\nceiling = \"20 Mbit/s\"\n\
+             quota = \"5 GB\"\nperiod = \"month\"\nover = \"256 kbit/s\"\n[[class]]\nname = \"rest\"\n",
+        );
+        assert_eq!(
+            described(&parse(&text, "pep.toml").unwrap()),
+            "# class \"shell\": ports 22: 1 part, before the others up to 500 kbit/s\n\
+             # class \"crew\": clients of 10.1.0.0/16; DSCP 8, 10: 2 parts, never more than 20 Mbit/s, 256 kbit/s beyond 5 GB of each \
+             client address a month\n\
+             # class \"rest\": all connections: 1 part\n\
+             # the first class that matches holds; connections without one share 1 part\n"
+        );
+        assert_eq!(described(&parse(&terminal(""), "pep.toml").unwrap()), "");
     }
 
     #[test]

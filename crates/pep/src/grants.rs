@@ -25,7 +25,7 @@ pub(crate) async fn serve(node: Arc<Node>) {
         let free = free(&node);
         let next = node.room().next(Instant::now(), free);
         let Some(next) = next else { continue };
-        tracing::debug!(next, free, "openings granted");
+        let begin = Instant::now();
         let changing = node.clone();
         let done = tokio::task::spawn_blocking(move || {
             let interception = changing.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -34,6 +34,7 @@ pub(crate) async fn serve(node: Arc<Node>) {
         if let Ok(Err(why)) = done.await {
             tracing::warn!("{why}");
         }
+        tracing::debug!(next, free, ms = begin.elapsed().as_millis(), "openings granted");
     }
 }
 

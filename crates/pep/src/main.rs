@@ -9,7 +9,7 @@ use longhaul_pep::control::{self, Command};
 use longhaul_pep::doctor::{self, Verdict};
 use longhaul_pep::firewall::Firewall;
 use longhaul_pep::journal;
-use longhaul_pep::{Error, bench, capture, daemon, keys, load, page, sizing};
+use longhaul_pep::{Error, bench, capture, class, daemon, keys, load, page, sizing};
 use longhaul_program::print;
 use std::fmt::Display;
 use std::io::IsTerminal;
@@ -204,10 +204,9 @@ fn act(cli: &Cli) -> Result<(), Error> {
                 let intercept = config.intercept.unwrap_or_default();
                 return lines(firewall.recipe(&intercept));
             }
-            match daemon::planned(&config) {
-                Some(text) => lines(text),
-                None => line("# no [intercept]: nothing is done to this machine's network"),
-            }
+            let commands = daemon::planned(&config)
+                .unwrap_or_else(|| "# no [intercept]: nothing is done to this machine's network\n".into());
+            lines(commands + &class::described(&config))
         }
         Action::Status { json } => {
             let answer = control::ask(&socket(path)?, Command::Status)?;

@@ -2,6 +2,9 @@
 
 use crate::Error;
 
+/// Why there is no filter.
+pub(crate) const NONE: &str = "there is no filter for this processor";
+
 /// Restricts nothing.
 pub(crate) fn restrict() -> Result<Option<usize>, Error> {
     Ok(None)

@@ -34,9 +34,7 @@ pub(crate) fn enter(config: &Config, path: &Path) -> Result<(), Error> {
     if sandbox.calls {
         match crate::calls::restrict()? {
             Some(count) => tracing::info!("sandbox: {count} system calls are left"),
-            None => {
-                tracing::warn!("sandbox: all system calls are allowed: there is no filter for this processor")
-            }
+            None => tracing::warn!("sandbox: all system calls are allowed: {}", crate::calls::NONE),
         }
     } else {
         tracing::warn!("sandbox: all system calls are allowed (sandbox.calls = false)");

@@ -16,6 +16,9 @@ use std::sync::Arc;
 /// Bytes of UDP payload in an IPv6 packet of the largest size.
 const LARGEST: usize = 65_487;
 
+/// Flows that a peer may open before it has used any. quinn-proto's tables for as many streams take two times 512 places.
+const FIRST_FLOWS: u32 = 448;
+
 /// The place of a hub's address while none is known.
 pub(crate) const UNKNOWN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
@@ -44,6 +47,7 @@ pub(crate) fn hop_settings(config: &Config) -> Option<longhaul_hop::Config> {
         initial_rtt: hop.initial_rtt,
         mtu: hop.mtu,
         max_flows: flows,
+        first_flows: FIRST_FLOWS,
         max_peers: hop.terminals,
         batch,
         ..longhaul_hop::Config::new(role)

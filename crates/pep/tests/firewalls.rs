@@ -90,11 +90,13 @@ fn fw4() {
              chain handle_reject {{ meta l4proto tcp reject with tcp reset\nreject with icmpx port-unreachable\n}}\n}}\nEND"
         )
     };
-    let text = recipe(&daemon, "fw4");
-    let line = text.split('\'').nth(1).unwrap().to_string();
-    // What the package for OpenWrt puts into the same folder, for the marks that a node has without others in its file.
-    assert_eq!(include_str!("../packaging/openwrt/longhaul-pep.nft").trim_end(), line);
-    steps_aside_and_then_works(&bed, &daemon, || at(&bed, &rules("")), || at(&bed, &rules(&line)));
+    // The packaged file, read as fw4 reads its folder of includes. It has the marks that a node has without others in its file, as the
+    // printed recipe has them.
+    let packaged = concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/openwrt/longhaul-pep.nft");
+    let printed = recipe(&daemon, "fw4");
+    assert_eq!(std::fs::read_to_string(packaged).unwrap().trim_end(), printed.split('\'').nth(1).unwrap());
+    let include = format!("include \"{packaged}\"");
+    steps_aside_and_then_works(&bed, &daemon, || at(&bed, &rules("")), || at(&bed, &rules(&include)));
 }
 
 #[test]

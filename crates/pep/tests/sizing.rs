@@ -44,7 +44,9 @@ fn a_machine_is_measured_without_leaving_anything() {
         }
     }
     assert_eq!(report["terminals"]["count"], 200);
-    assert!(report["terminals"]["bytes_each"].as_f64().unwrap() > 0.0, "{report}");
+    // With all 10,000 streams permitted at once, quinn-proto alone took 690 kB of each.
+    let each = report["terminals"]["bytes_each"].as_f64().unwrap();
+    assert!((1.0..200e3).contains(&each), "{report}");
     let left = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
     let named = left.filter(|file| file.file_name().to_string_lossy().starts_with("longhaul-pep-self-"));
     assert_eq!(named.count(), 0);

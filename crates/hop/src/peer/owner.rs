@@ -7,7 +7,7 @@ use crate::types::{Event, FlowId, Open, Refusal, ResetCode};
 use crate::wire::{self, Record};
 use bytes::Bytes;
 use longhaul_units::{Duration, Instant};
-use quinn_proto::{Dir, VarInt};
+use quinn_proto::VarInt;
 
 /// What was read is reported at the latest after this time.
 const REPORTS: Duration = Duration::from_millis(50);
@@ -21,7 +21,7 @@ impl Peer {
         if !matches!(self.state, State::Up | State::Connected) {
             return Err(Refusal::Down);
         }
-        let id = self.connection.streams().open(Dir::Bi).ok_or(Refusal::TooMany)?;
+        let (id, waits) = self.open_stream().ok_or(Refusal::TooMany)?;
         let key = number(id);
         let mut flow = Flow::new(context.new_flow(key), id, false, Some(open));
         let mut head = vec![];
@@ -32,7 +32,10 @@ impl Peer {
         self.backlog.add(flow.out.head);
         flow.out.queue.push_back(Bytes::from(head));
         let id = flow.id;
-        self.scheduler.wake(context.now, key, &mut flow.out.turn);
+        flow.out.waits = waits;
+        if !waits {
+            self.scheduler.wake(context.now, key, &mut flow.out.turn);
+        }
         self.flows.insert(key, flow);
         self.dirty = true;
         Ok(id)
@@ -117,7 +120,9 @@ impl Peer {
         self.budget.add(room as u64);
         self.backlog.add(room as u64);
         self.ledger.written += room as u64;
-        self.scheduler.wake(now, key, &mut flow.out.turn);
+        if !flow.out.waits {
+            self.scheduler.wake(now, key, &mut flow.out.turn);
+        }
         self.dirty = true;
         room
     }
@@ -127,7 +132,9 @@ impl Peer {
         let Some(flow) = self.flows.get_mut(&key) else { return };
         if flow.out.phase == Phase::Open {
             flow.out.phase = Phase::Ending;
-            self.scheduler.wake(now, key, &mut flow.out.turn);
+            if !flow.out.waits {
+                self.scheduler.wake(now, key, &mut flow.out.turn);
+            }
             self.dirty = true;
         }
     }

@@ -20,6 +20,19 @@ fn record(class: u16, portion: Option<&Portion>) -> Record {
     Record::Class { class, weight: weight.into(), floor, ceiling }
 }
 
+impl Bounds {
+    /// In the form in which a hub writes them.
+    pub(crate) fn record(self) -> Record {
+        Record::Bounds { flows: self.flows.map_or(0, u64::from), rate: self.rate.map_or(0, Rate::as_bps) }
+    }
+
+    /// Those of a record; 0 stands for no bound.
+    pub(crate) fn from_record(flows: u64, bps: u64) -> Bounds {
+        let flows = (flows > 0).then(|| u32::try_from(flows).unwrap_or(u32::MAX));
+        Bounds { flows, rate: rate(bps) }
+    }
+}
+
 impl Peer {
     /// Other classes of this node's own: they hold for what it sends, and the hub is notified of them.
     pub fn set_classes(&mut self, classes: &Arc<BTreeMap<u16, Portion>>) {
@@ -92,9 +105,7 @@ impl Peer {
         if std::mem::replace(&mut self.granted, bounds) == bounds || self.state != State::Up {
             return;
         }
-        let Bounds { flows, rate } = bounds;
-        let record = Record::Bounds { flows: flows.map_or(0, u64::from), rate: rate.map_or(0, Rate::as_bps) };
-        record.write(&mut self.records);
+        bounds.record().write(&mut self.records);
         self.dirty = true;
     }
 
@@ -103,8 +114,7 @@ impl Peer {
         if self.config.role == Role::Hub {
             return;
         }
-        let flows = (flows > 0).then(|| u32::try_from(flows).unwrap_or(u32::MAX));
-        self.bounds = Bounds { flows, rate: rate(bps) };
+        self.bounds = Bounds::from_record(flows, bps);
         self.apply_most(None);
         events.push_back(Event::Bounded { peer: self.id });
     }

@@ -123,6 +123,8 @@ impl Stream {
 /// A connection.
 pub struct Lane {
     pub peer: PeerId,
+    /// This node has opened it.
+    pub is_own: bool,
     /// Its hello has come.
     pub up: bool,
     pub streams: BTreeMap<u64, Stream>,
@@ -147,6 +149,7 @@ impl Lane {
     pub fn new(peer: PeerId, opener: bool, unsent: u64) -> Self {
         Lane {
             peer,
+            is_own: opener,
             up: false,
             streams: BTreeMap::new(),
             scheduler: Scheduler::default(),

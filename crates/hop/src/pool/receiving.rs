@@ -5,7 +5,7 @@ use super::lane::Stream;
 use super::{LaneId, Pool};
 use crate::credit::FLOOR;
 use crate::flow::Phase;
-use crate::types::{Event, FlowId, Open, ResetCode};
+use crate::types::{Bounds, Event, FlowId, Open, ResetCode};
 use crate::wire::{self, Hello, Malformed, Record};
 use bytes::Bytes;
 
@@ -41,13 +41,13 @@ impl Pool {
             (
                 true,
                 Frame::Record(
-                    Record::Unknown
-                    | Record::Reset { .. }
-                    | Record::Class { .. }
-                    | Record::Classify { .. }
-                    | Record::Bounds { .. },
+                    Record::Unknown | Record::Reset { .. } | Record::Class { .. } | Record::Classify { .. },
                 ),
             ) => Ok(()),
+            (true, Frame::Record(Record::Bounds { flows, rate })) => {
+                self.bounded(id, Bounds::from_record(flows, rate));
+                Ok(())
+            }
             (true, Frame::Record(Record::Consumed { stream, offset })) => self.consumed(id, stream, offset),
             (true, Frame::Record(Record::Accepted { stream })) => {
                 self.accepted(id, stream);
@@ -90,6 +90,16 @@ impl Pool {
                 }
                 Ok(())
             }
+        }
+    }
+
+    /// The hub has notified this terminal, which has opened the connection, of its bounds.
+    fn bounded(&mut self, id: LaneId, bounds: Bounds) {
+        let Some(lane) = self.lanes.get(&id).filter(|lane| lane.is_own) else { return };
+        let peer = lane.peer;
+        if let Some(group) = self.groups.get_mut(&peer) {
+            group.bounds = bounds;
+            self.events.push_back(Event::Bounded { peer });
         }
     }
 

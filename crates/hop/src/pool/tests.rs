@@ -287,3 +287,33 @@ proptest! {
         }
     }
 }
+
+/// A terminal opens further connections beside the first one. What the peer bears is known meanwhile: it was taken for 0, so that a terminal
+/// let new connections pass until the last hello had come.
+#[test]
+fn a_connection_without_a_hello_leaves_the_room_as_it_is() {
+    let mut pair = Pair::new(1);
+    let events = pair.events(0);
+    assert_eq!(pair.pools[0].stats(peer(&events)).unwrap().max_flows, 100);
+    pair.pools[0].connected(Some([2; 32]), ([192, 0, 2, 1], 1).into(), true);
+    assert_eq!(pair.pools[0].stats(peer(&events)).unwrap().max_flows, 100);
+}
+
+/// A hub's bound reaches the terminal, and is not lost with the connection that carries it. A terminal cannot bound its hub.
+#[test]
+fn a_hub_bounds_the_flows_of_a_terminal() {
+    let mut pair = Pair::new(2);
+    let (hub_of, terminal_of) = (peer(&pair.events(0)), peer(&pair.events(1)));
+    let bounds = |flows| Bounds { flows: Some(flows), rate: None };
+    pair.pools[1].set_bounds(terminal_of, bounds(7));
+    pair.pools[0].set_bounds(hub_of, bounds(5));
+    pair.exchange(1);
+    assert_eq!(pair.events(0), [Event::Bounded { peer: hub_of }]);
+    assert_eq!(pair.pools[0].stats(hub_of).unwrap().max_flows, 7);
+    assert_eq!(pair.pools[1].stats(terminal_of).unwrap().max_flows, 100);
+    pair.pools[1].set_bounds(terminal_of, bounds(9));
+    let lost = pair.lanes.remove(0);
+    (0..2).for_each(|at| pair.pools[at].disconnected(lost[at], "lost"));
+    pair.exchange(1);
+    assert_eq!(pair.pools[0].stats(hub_of).unwrap().max_flows, 9);
+}

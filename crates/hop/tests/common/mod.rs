@@ -1,7 +1,7 @@
 //! Two nodes, two links of crate `path` between them, and in virtual time the clients and servers that use the hop.
 #![allow(dead_code)] // each test and example uses a part of it
 
-mod end;
+pub mod end;
 
 pub use end::{End, Job};
 use longhaul_hop::{Config, Ledger, Role};

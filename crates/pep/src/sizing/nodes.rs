@@ -142,7 +142,8 @@ impl Daemon {
         let program = program.to_path_buf();
         let child = place.run(move || {
             let mut command = Command::new(&program);
-            command.args(["run", "--config"]).arg(&file).env("LONGHAUL_LOG", "warn");
+            let level = std::env::var_os("LONGHAUL_LOG").unwrap_or_else(|| "warn".into());
+            command.args(["run", "--config"]).arg(&file).env("LONGHAUL_LOG", level);
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
             // Ctrl-C is for the measurement, which then ends them.
             command.process_group(0);
