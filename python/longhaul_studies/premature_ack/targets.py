@@ -164,7 +164,7 @@ def _in_a_row(results: Results) -> Judgement:
     one = next(delays for delays in tops if "+" not in delays)
     checks = {f"more with {delays}": top > tops[one] + SLACK for delays, top in tops.items() if delays != one}
     checks |= {f"D-Net's rate with {delays}": top >= 1 - SLACK for delays, top in tops.items() if delays != one}
-    return holds(checks, "tops: " + ", ".join(f"{top:.2f} with {delays} ms" for delays, top in tops.items()))
+    return holds(checks, "tops: " + ", ".join(f"{top:.2f} ({delays} ms)" for delays, top in tops.items()))
 
 
 _C, _GRID = ("curves",), ("grid",)
