@@ -55,8 +55,8 @@ const HOMES: [(&str, &str, &str); 14] = [
         "mss",
         "a clamp is a middlebox: [[middlebox]], kind = \"mss_clamp\", at = \"NODE\", mss = \"1200 B\"",
     ),
-    ("size", "app", "the size is the application's: app = { kind = \"bulk\", size = \"..\" }"),
-    ("bytes", "app", "the size is the application's: app = { kind = \"bulk\", size = \"..\" }"),
+    ("size", "app", "the size is the application's: app = { kind = \"bulk\", size = \"1 MB\" }"),
+    ("bytes", "app", "the size is the application's: app = { kind = \"bulk\", size = \"1 MB\" }"),
     ("from", "ends", "a link has two ends: ends = [\"a\", \"b\"]"),
     ("to", "ends", "a link has two ends: ends = [\"a\", \"b\"]"),
     ("source", "ends", "a link has two ends: ends = [\"a\", \"b\"]"),
@@ -76,7 +76,7 @@ const APPLICATIONS: [(&[&str], &str, &str); 7] = [
     (
         &["ftp", "download", "upload", "file", "iperf", "iperf3", "transfer", "scp"],
         "bulk",
-        "{ kind = \"bulk\", size = \"..\" }",
+        "{ kind = \"bulk\", size = \"1 MB\" }",
     ),
     (&["dash", "hls", "stream", "streaming", "youtube", "film"], "video", "{ kind = \"video\" }"),
     (

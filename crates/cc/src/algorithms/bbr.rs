@@ -82,12 +82,7 @@ impl BbrParams {
     /// As in Linux (`tcp_bbr.c`), but for `handshake_counts`: kernels have it, and with it times above 2 s are further from theirs
     /// (docs/validation.md, section 4), so that something else, unknown, outweighs it.
     pub fn linux() -> Self {
-        BbrParams {
-            equal_rtt_is_news: false,
-            pacing_margin: 0.01,
-            aggregation_window: 5,
-            ..Self::default()
-        }
+        BbrParams { equal_rtt_is_news: false, pacing_margin: 0.01, aggregation_window: 5, ..Self::default() }
     }
 }
 
@@ -890,7 +885,8 @@ mod tests {
     /// Over 4 s the round trip is probed 10 s after the handshake, not after the first data's.
     #[test]
     fn the_handshakes_round_trip_begins_the_window_of_the_smallest() {
-        for (params, probes) in [(BbrParams::linux(), true), (BbrParams::default(), false)] {
+        for probes in [true, false] {
+            let params = BbrParams { handshake_counts: probes, ..BbrParams::linux() };
             let mut bbr = Bbr::new(params, &setup(10 * MSS, None));
             bbr.on_established(Instant::from_nanos(4_000_000_000), Some(Duration::from_secs(4)));
             for ms in [8_000, 14_001] {
