@@ -336,7 +336,7 @@ pub(crate) async fn allot(node: Arc<Node>) {
         let _ = tokio::time::timeout(LOOK, node.allotting.notified()).await;
         let flows = node.shared.table.limits().flows;
         for tunnel in node.tunnels() {
-            let peers = tunnel.peers().into_iter();
+            let peers = tunnel.peers().into_iter().filter(|(info, _)| !info.id.is_pooled());
             let peers: Vec<(PeerId, u32)> = peers.map(|(info, stats)| (info.id, stats.flows)).collect();
             let own: Vec<(u64, u32)> = peers.iter().map(|(id, flows)| (id.number(), *flows)).collect();
             let mut inside = node.classes.lock();

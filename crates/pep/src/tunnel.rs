@@ -396,14 +396,7 @@ impl Tunnel {
     /// What terminals may open and send; those of earlier releases are not bound by it.
     pub fn set_bounds(&self, bounds: &[(PeerId, Bounds)]) {
         let mut inside = self.lock();
-        for (peer, bounds) in bounds {
-            if peer.is_pooled() {
-                inside.pool.set_bounds(*peer, *bounds);
-            } else {
-                inside.hop.set_bounds(*peer, *bounds);
-            }
-        }
-        inside.take_events(self.now());
+        bounds.iter().for_each(|(peer, bounds)| inside.hop.set_bounds(*peer, *bounds));
         drop(inside);
         self.wake.notify_one();
     }

@@ -71,7 +71,7 @@ REASONS: dict[str, str] = {
         " varies by a tenth."
     ),
     "E10.1": f"Few streams fall about as much with DropTail as with RED. {_BURSTS}",
-    "E10.2": f"{_BEGIN} Under the base's bursts the HighSpeed flow loses too, though less than the standard flows beside it (E10.5). With bursts of one segment it keeps its part: medians of 36.9 and 36.6 % at 30 and 70 bursts, of five seeds that have 26 to 48 %, after 34.9 % without bursts.",
+    "E10.2": f"{_BEGIN} Under the base's bursts the HighSpeed flow loses too, though less than the standard flows beside it (E10.5). With bursts of one segment it keeps its part: medians of 36.9 and 36.6 % at 30 and 70 bursts, of five runs each that have 26 to 48 %, after 34.9 % without bursts.",
     "E10.3": _TWO_OUTCOMES,
     "E10.4": _BURSTS,
     "E10.5": _BURSTS,
