@@ -3,7 +3,7 @@
 //!
 //! | kind | then |
 //! |---|---|
-//! | 1 report | latest serial 4, its age in ms 2, floor 4: all items below have come; one byte: serials above the last one reported on (4 bits; 15: in 1 to 3 bytes after this one) and the order of the code of what is lost (4 bits; 15: nothing is); serials reported on, in 1 to 3 bytes of 7 bits; what is lost of them ([`losses`]) |
+//! | 1 report | latest serial 4, its age in ms 2, floor 4: all items below have come; one byte: serials above the last one reported on (4 bits; 15: in 1 to 3 bytes after this one) and the order of the code of what is lost (4 bits; 15: nothing is); serials reported on, in 1 to 3 bytes of 7 bits; what is lost of them (`losses.rs`) |
 //! | 2 credit | stream 4, limit 4: positions below may be sent |
 //! | 3 open | stream 4, 12 bytes that identify the connection |
 //! | 4 data | stream 4, length 2, the data |
