@@ -202,7 +202,7 @@ def _up_to(system: str, low: float, high: float) -> Callable[[Results], Judgemen
 
 def _combined(results: Results) -> Judgement:
     """Both together over the better of the two alone, at each line."""
-    ratios = {}
+    ratios: dict[str, float] = {}
     for system in ("ACC", "filter"):
         alone, compressed, together = (_thin(results, one) for one in (system, "compression", f"{system}, compression"))
         ratios |= {f"{system} {baud}": together[baud] / max(alone[baud], compressed[baud]) for baud in BAUD}
