@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import qoe
-from .units import quantity, read_quantity
+from .units import quantity, read_bytes
 
 #: A group in which nothing was completed counts as if the first completion came after so many times the measured time.
 _NEVER = 2.0
@@ -143,17 +143,8 @@ def experiences(summary: Mapping[str, Any], content: Mapping[str, Any]) -> dict[
 
 def _size(flow: Mapping[str, Any]) -> float | None:
     """Bytes of a transfer, if they are the same for all; a packet is one of TCP's full segments."""
-    read = read_quantity((flow.get("app") or {}).get("size"))
-    mss = read_quantity((flow.get("tcp") or {}).get("mss"))
-    return (
-        None
-        if read is None
-        else read[0] * (mss[0] if mss else 1460)
-        if read[1] == "packets"
-        else read[0]
-        if read[1] == "bytes"
-        else None
-    )
+    mss = read_bytes((flow.get("tcp") or {}).get("mss"))
+    return read_bytes((flow.get("app") or {}).get("size"), round(mss) if mss else 1460)
 
 
 def _whole(flow: Mapping[str, Any]) -> str:

@@ -239,6 +239,16 @@ def read_quantity(value: object) -> tuple[float, str] | None:
     return number, _base_unit(unit)
 
 
+def read_bytes(value: object, mss: int = 1460) -> float | None:
+    """A size or a limit in bytes, of packets with `mss` bytes each; `None` if it is neither ("unlimited", a rate).
+
+    >>> read_bytes("64 kB"), read_bytes("10 packets", 1200), read_bytes("unlimited"), read_bytes("1 s")
+    (64000.0, 12000.0, None, None)
+    """
+    read = read_quantity(value)
+    return read[0] * {"bytes": 1, "packets": mss}[read[1]] if read and read[1] in ("bytes", "packets") else None
+
+
 def _base_unit(unit: str) -> str:
     if unit.endswith("bit/s"):
         return "bit/s"

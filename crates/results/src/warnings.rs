@@ -151,7 +151,7 @@ pub(crate) fn collect(
 
 /// A slow start was chosen for an algorithm that begins in its own way.
 fn has_unused_slow_start(tcp: &longhaul_scenario::TcpSpec) -> bool {
-    // Without a word of the user's there is a standard one, with other limits in `variant = "linux"`.
+    // A standard one is the default, with other limits in `variant = "linux"`.
     let is_chosen = !matches!(tcp.slow_start, SlowStartKind::Standard(_));
     is_chosen && !longhaul_cc::begins_with(&tcp.congestion, &tcp.slow_start)
 }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..units import quantity, read_quantity
+from ..units import quantity, read_bytes, read_quantity
 from ..why.case import link_name
 from .diagnosis import HEADERS, Diagnosis, packets, uses_tcp
 from .remedy import Remedy, dialled, each, remedy
@@ -476,8 +476,8 @@ def _in_packets(value: object, mss: int) -> int | None:
 
 
 def _in_kib(value: object, mss: int) -> int | None:
-    read = read_quantity(value)
-    return None if read is None else int(read[0] * (mss if read[1] == "packets" else 1) / _KIB)
+    size = read_bytes(value, mss)
+    return None if size is None else int(size / _KIB)
 
 
 def _in_ms(value: object) -> int | None:

@@ -396,7 +396,6 @@ def _proxies(found: Diagnosis) -> Iterator[Remedy]:
             yield from _paced(box)
         if box["kind"] == "split" and box.get("name"):
             yield from _hop_rates(found, box)
-        if box["kind"] == "split" and box.get("name"):
             if (box.get("long") or {}).get("transport") == "hop":
                 return
             yield remedy(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..experience import LARGER, Experience
-from ..units import read_quantity
+from ..units import read_bytes, read_quantity
 from .case import Case, rate_of
 
 #: What is this close to its ideal has reached it.
@@ -64,13 +64,12 @@ def ideal_of(case: Case, qoe: Experience) -> Ideal | None:
             else "the slowest link's rate, without headers",
         )
     if qoe.kind == "transfers":
-        size = read_quantity(app.get("size"))
-        if not size or size[1] not in ("bytes", "packets"):
+        size = read_bytes(app.get("size"), case.mss)
+        if not size:
             return None
-        length = size[0] * (1 if size[1] == "bytes" else case.mss)
         streams = int(case.section.get("streams") or 1)
         return Ideal(
-            1.5 * case.rtt + length * 8 / (share * streams),
+            1.5 * case.rtt + size * 8 / (share * streams),
             larger,
             "handshake, half a round trip, and its bytes at its share of the slowest link",
         )

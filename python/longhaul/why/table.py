@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from ..applications import ASKING
-from ..units import apart, counted, quantity, read_quantity
+from ..units import apart, counted, quantity, read_bytes, read_quantity
 from .case import (
     HEADERS,
     Case,
@@ -99,12 +99,6 @@ def _set(case: Case, values: dict[str, Any], *without: str) -> Callable[[dict[st
             settings.pop(key, None)
 
     return apply
-
-
-def _finite(value: object) -> float | None:
-    """A limit in bytes; `None` if there is none."""
-    read = read_quantity(value)
-    return read[0] if read and read[1] == "bytes" else read[0] * 1460 if read and read[1] == "packets" else None
 
 
 def _timers(case: Case) -> Iterator[Intervention]:
@@ -192,13 +186,13 @@ def _windows(case: Case) -> Iterator[Intervention]:
             ("stream_window", "the window of its stream"),
             ("connection_window", "the window of all its streams"),
         ):
-            if (size := _finite(settings.get(key))) is not None:
+            if (size := read_bytes(settings.get(key))) is not None:
                 # A larger window makes room for gaps, of which quinn-proto permits only so many: that end is no merit of the small one.
                 yield Intervention(
                     f"{key} {name}", "receiver's window", f"QUIC's flow control, {words} ({key} = {quantity(size, 'B')})",
                     _set(case, {key: "unlimited", "unordered": True}),
                 )  # fmt: skip
-        if (size := _finite(settings.get("send_buffer"))) is not None:
+        if (size := read_bytes(settings.get("send_buffer"))) is not None:
             yield Intervention(
                 f"send_buffer {name}", "send buffer", f"QUIC's send buffer of {quantity(size, 'B')}", _set(case, {"send_buffer": "unlimited"})
             )  # fmt: skip
@@ -209,7 +203,7 @@ def _windows(case: Case) -> Iterator[Intervention]:
         )  # fmt: skip
         # A larger buffer would take more data, but none of it would be read earlier.
         return
-    size, tuned = _finite(settings.get("receive_buffer")), settings.get("receive_autotuning")
+    size, tuned = read_bytes(settings.get("receive_buffer")), settings.get("receive_autotuning")
     if not settings.get("window_scaling", True):
         wide = _set(case, {"window_scaling": True})
         yield Intervention(
@@ -218,20 +212,20 @@ def _windows(case: Case) -> Iterator[Intervention]:
             "the receiver's window of at most 65,535 bytes, for want of window scaling (RFC 7323)",
             wide,
         )
-    if fixed := _finite(settings.get("so_rcvbuf")):
+    if fixed := read_bytes(settings.get("so_rcvbuf")):
         # Without it the buffer is autotuned, and has a limit of its own.
         yield Intervention(
             f"receive {name}", "receiver's window", f"the receiver's window of an SO_RCVBUF of {quantity(fixed, 'B')}, which the kernel doubles and does not autotune",
             _set(case, {"receive_autotuning": {"max": "1 GB"}}, "so_rcvbuf"),
         )  # fmt: skip
     elif tuned:
-        most = _finite(tuned.get("max")) or 0.0
+        most = read_bytes(tuned.get("max")) or 0.0
         yield Intervention(
             f"receive {name}", "receiver's window", f"the receiver's window, autotuned up to a buffer of {quantity(most, 'B')}",
             _set(case, {"receive_autotuning": {"max": "1 GB"}}),
         )  # fmt: skip
         # Half of the first buffer at most is window, which then grows with what arrives: short transfers are over by then.
-        if (first := _finite(tuned.get("initial"))) and first < 4 * case.window:
+        if (first := read_bytes(tuned.get("initial"))) and first < 4 * case.window:
             yield Intervention(
                 f"receive first {name}", "receiver's first window", f"the receiver's first window, from a buffer of {quantity(first, 'B')} that has to grow (receive_autotuning.initial)",
                 _set(case, {"receive_autotuning": {"max": "1 GB", "initial": f"{max(math.ceil(first), min(500_000_000, 8 * case.window))} B"}}),
@@ -240,12 +234,12 @@ def _windows(case: Case) -> Iterator[Intervention]:
         yield Intervention(
             f"receive {name}", "receiver's window", f"the receiver's window of {quantity(size, 'B')}", _set(case, {"receive_buffer": "unlimited"})
         )  # fmt: skip
-    if fixed := _finite(settings.get("so_sndbuf")):
+    if fixed := read_bytes(settings.get("so_sndbuf")):
         yield Intervention(
             f"send_buffer {name}", "send buffer", f"its own SO_SNDBUF of {quantity(fixed, 'B')}, which the kernel doubles and does not autotune",
             _set(case, {"send_buffer": "unlimited"}, "so_sndbuf"),
         )  # fmt: skip
-    elif (size := _finite(settings.get("send_buffer"))) is not None:
+    elif (size := read_bytes(settings.get("send_buffer"))) is not None:
         yield Intervention(
             f"send_buffer {name}", "send buffer", f"its own send buffer of {quantity(size, 'B')}", _set(case, {"send_buffer": "unlimited"})
         )  # fmt: skip
@@ -327,7 +321,7 @@ def _starts(case: Case) -> Iterator[Intervention]:
             _set(case, {"slow_start": {"kind": "standard"}}),
         )  # fmt: skip
     first = settings.get("initial_ssthresh")
-    if not case.is_quic and (size := _finite(first)) is not None and size < case.window:
+    if not case.is_quic and (size := read_bytes(first, case.mss)) is not None and size < case.window:
         yield Intervention(
             f"ssthresh {name}", "low ssthresh", f"an ssthresh of {first} from the beginning (initial_ssthresh), where slow start ends",
             _set(case, {}, "initial_ssthresh"),
@@ -508,7 +502,7 @@ def _rooms(box: dict[str, Any], name: str, number: int) -> Iterator[Intervention
         return apply
 
     long = box.get("long") or {}
-    if (size := _finite(long.get("receive_buffer"))) is not None:
+    if (size := read_bytes(long.get("receive_buffer"))) is not None:
         yield Intervention(
             f"long.receive_buffer {number}",
             "proxy's buffer",
@@ -531,7 +525,7 @@ def _rooms(box: dict[str, Any], name: str, number: int) -> Iterator[Intervention
             f"the rate at which the hop of {name} is configured to begin, {rates}",
             changed({}, "long", "forward_rate", "reverse_rate"),
         )
-    if (size := _finite(box.get("buffer"))) is not None and box["kind"] in ("split", "paced"):
+    if (size := read_bytes(box.get("buffer"))) is not None and box["kind"] in ("split", "paced"):
         yield Intervention(
             f"buffer {number}",
             "proxy's buffer",
@@ -543,7 +537,7 @@ def _rooms(box: dict[str, Any], name: str, number: int) -> Iterator[Intervention
             ("credit", "1 GB", "a connection's data beyond the other node"),
             ("loop_buffer", "64 MB", "all data in the delay loop"),
         ):
-            if (size := _finite(box.get(key))) is not None:
+            if (size := read_bytes(box.get(key))) is not None:
                 yield Intervention(
                     f"{key} {number}",
                     "proxy's buffer",
