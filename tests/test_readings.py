@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import fake_study
 import longhaul_studies as studies
 import pytest
 from longhaul import study as lab
-from longhaul_studies import Case, Reading, Results, changing, verdict
+from longhaul_studies import Case, Reading, Results, Study, changing, overview, verdict
 
 
 def with_short_queues(case: Case) -> Case | None:
@@ -149,3 +150,62 @@ def test_each_reading_changes_runs_or_measurements(name: str) -> None:
         assert reading.name in planned or reading.judges, reading.name
         assert reading.what
         assert reading.why
+
+
+def test_three_seeds_come_first_and_five_where_one_decides(tmp_path: Path) -> None:
+    """An ordering that no seed decides has three; one that a seed decides, and a number, get five, of base and reading."""
+
+    def study(name: str, kind: str, value: Callable[[int], float]) -> Study:
+        random = changing.of_flows(start={"uniform": ["0 s", "1 s"]})
+        reading = Reading(
+            name, "Starts at random.", "It may.", ("F1.1",), lambda case: changing.with_changes(case, random)
+        )
+        target = dataclasses.replace(
+            STUDY.targets[1],
+            kind=kind,
+            judge=lambda r: verdict.band(
+                r["F1"].median(lambda row: 0 * row["utilisation"] + value(row.seed), n=2), 0, 0.8
+            ),
+        )
+        targets = [target if one.id == target.id else one for one in STUDY.targets]
+        return dataclasses.replace(STUDY, readings=(reading,), targets=targets)
+
+    def made(name: str, kind: str, value: Callable[[int], float]) -> int:
+        campaign = studies.plan(study(name, kind, value), studies.READINGS, tmp_path / name)
+        campaign.open()
+        while runs := campaign.missing() or campaign.missing_further():
+            campaign.run(runs, jobs=1)
+        return len(campaign.results().of(name)["F1"].where(n=2))
+
+    assert made("steady", "band", lambda _: 0.5) == 3
+    assert made("number", "exact", lambda _: 0.5) == 5
+    # Medians of three are 0.9, and without the second one 0.7; of the others 0.7, and at most 0.8 without one.
+    assert made("one decides", "band", lambda seed: 0.9 if seed > 1 else 0.5) == 5
+    assert made("none decides", "band", lambda seed: [0.5, 0.9, 0.7][seed - 1]) == 3
+
+
+def test_a_steady_experiment_has_one_run_of_a_reading(tmp_path: Path) -> None:
+    lossy = changing.of_links("satellite", loss={"kind": "random", "probability": 0.01})
+    reading = Reading("loss", "1 % is lost.", "It may.", ("F1.1",), lambda case: changing.with_changes(case, lossy))
+    steady = [dataclasses.replace(one, steady="it hardly matters") for one in STUDY.experiments]
+    study = dataclasses.replace(STUDY, readings=(reading,), experiments=steady)
+    campaign = studies.plan(study, studies.READINGS, tmp_path)
+    assert [run.seed for run in campaign.plan.runs if campaign.readings[run.cell]] == [1, 1, 1]
+
+
+def test_the_page_of_all_studies_has_what_moved(command, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """Counts before and now, and how many targets only a reading reproduces; a document of readings alone keeps the counts."""
+    out, docs = tmp_path / "out", tmp_path / "docs"
+    command("reproduce", "read", "--scale", "tiny", "--out", out, "--document", docs, "-q")
+    assert "reached" not in json.loads((docs / "read" / "overview.json").read_text())
+    before = json.loads((docs / "read" / "overview.json").read_text())
+    command("reproduce", "read", "--scale", "readings", "--out", tmp_path / "other", "--document", docs, "-q")
+    after = json.loads((docs / "read" / "overview.json").read_text())
+    assert after == {**before, "reached": 0}
+    (docs / "premature-ack").mkdir()
+    verdicts = {"reproduced": 13, "partly": 1, "not": 0, "not run": 0}
+    (docs / "premature-ack" / "overview.json").write_text(
+        json.dumps({**after, "title": "Premature ACKs", "scale": "full", "verdicts": verdicts, "reached": 7})
+    )
+    page = overview.write_page(docs).read_text()
+    assert "| Premature ACKs | 14 / 0 / 0 (`full`) | 13 / 1 / 0 (`full`) | 7 |" in page

@@ -30,6 +30,9 @@ DRAWS, CHANGES = 25, 60
 #: Changes of real results that are tried.
 TRIES = 4000
 EXCEPTIONS: dict[str, dict[str, str]] = {
+    "highspeed-chapter-8": {
+        "N10": "a tenfold time, which drawn windows hardly ever have; tests/test_highspeed_chapter_8.py has it fail"
+    },
     "highspeed": {"E3.5": "it is of orders of magnitude: within a factor of 3.2"},
     "sttp": {
         "E1f": "whether anything is lost: twice of nothing is nothing",
@@ -230,6 +233,7 @@ DRAWN = [
     pytest.param("split-pep", "full", marks=pytest.mark.long("20 seconds of processor time")),
     pytest.param("highspeed", "grid", marks=pytest.mark.long("half a minute of processor time")),
     ("satellite-objectives", "quick"),
+    ("highspeed-chapter-8", "quick"),
     pytest.param("sttp", "quick", marks=pytest.mark.long("a minute of processor time")),
 ]
 

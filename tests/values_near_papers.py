@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from longhaul_studies.highspeed.scenarios import PIPE, SIMULATED
+from longhaul_studies.highspeed_chapter_8.points import RESPONSES
 from longhaul_studies.sttp.tables import APPENDIX_1, APPENDIX_2
 
 #: Metrics of a run by their names, from its experiment's parameters.
 Near = Callable[[Mapping[str, Any]], dict[str, float]]
 _HIGH, _STANDARD, _STREAMS, _LINK = "group.hstcp.", "group.regtcp.", "group.streams.", "link.bottleneck.forward."
-NEAR: dict[str, dict[str, Near]] = {"highspeed": {}, "sttp": {}, "split-pep": {}}
+NEAR: dict[str, dict[str, Near]] = {"highspeed": {}, "highspeed-chapter-8": {}, "sttp": {}, "split-pep": {}}
 
 
 def _events(high: float, standard: float) -> dict[str, float]:
@@ -65,6 +66,14 @@ NEAR["highspeed"] |= {
     "D13": lambda p: _used(0.97) | _events(*((1000, 1000) if p["queue"] == "red" else (1500, 1500))),
     "D23": lambda _: _events(1000, 1000),
 }
+
+
+def _alone(p: Mapping[str, Any]) -> dict[str, float]:
+    window = min(RESPONSES[p["response"]].window(p["loss"]) or 100.0, PIPE)
+    return dict.fromkeys((f"{_HIGH}packets_per_rtt", f"{_STANDARD}packets_per_rtt"), window)
+
+
+NEAR["highspeed-chapter-8"] |= {"N1": _alone, "N3": _alone}
 
 
 def _bytes(sent: float, dropped: float = 0.0, **more: float) -> dict[str, float]:

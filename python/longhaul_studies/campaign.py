@@ -63,8 +63,8 @@ class Campaign:
         if not self.further or self.missing(experiments):
             return []
         results = self.results()
-        found = seeds.unsettled(self.study, results)
-        wanted = set().union(*(seeds.points(rows) for rows in found.values()))
+        found = self._unsettled(results)
+        wanted = set().union(*(seeds.points(rows) for rows in found))
         there = Counter(seeds.point(row) for row in results.rows)
         chosen = [
             run for run in self.plan.runs
@@ -72,6 +72,18 @@ class Campaign:
             and (experiments is None or self.experiments[run.cell] in experiments)
         ]  # fmt: skip
         return [run for run in unique(chosen) if not self.store.done(run)]
+
+    def _unsettled(self, results: Results) -> list[list[Row]]:
+        """The runs that targets read whose verdict needs further seeds: with the base, and with each reading for its own targets."""
+        if self.scale != READINGS:
+            return list(seeds.unsettled(self.study, results).values())
+        concerned = {reading.name: set(reading.targets) for reading in self.study.readings}
+        concerned[""] = set().union(*concerned.values())
+        return [
+            rows
+            for name, targets in concerned.items()
+            for rows in seeds.unsettled(self.study, results.of(name), targets).values()
+        ]
 
     def _point(self, run: PlannedRun) -> tuple[object, ...]:
         return (self.experiments[run.cell], self.readings[run.cell], *_parameters(run).items())

@@ -6,6 +6,8 @@ import re
 
 #: Runs of a point with random numbers that a verdict needs, unless the rule of `seeds` applies to the point.
 SEEDS = 5
+#: First seeds of a point under that rule, at the scale of readings.
+FEWEST = 3
 #: What a scenario draws from the seed: distributions, random losses, RED, hosts' jitter.
 _DRAWN = re.compile(r"probability|uniform|pareto|exponential|lomax|normal|\"red\"|jitter|send_overhead|gilbert|markov")
 

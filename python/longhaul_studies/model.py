@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from longhaul.scenario import Scenario
 
-from .chance import SEEDS, draws
+from .chance import FEWEST, SEEDS, draws
 from .verdict import Judgement
 
 if TYPE_CHECKING:
@@ -56,10 +56,11 @@ class Case:
     most: int = 0
 
 
-def _with_seeds(case: Case) -> Case:
-    """The case of a reading: five seeds if it draws anything at random, and no further ones."""
-    seeds = SEEDS if draws(case.scenario.document()) else 1
-    return replace(case, replications=seeds, most=0)
+def _with_seeds(case: Case, *, steady: bool) -> Case:
+    """The case of a reading: if chance plays a part three seeds first, and up to five by the rule of `seeds`."""
+    if steady or not draws(case.scenario.document()):
+        return replace(case, replications=1, most=0)
+    return replace(case, replications=FEWEST, most=SEEDS)
 
 
 @dataclass(frozen=True)
@@ -309,11 +310,13 @@ class Study:
         for experiment in self.experiments:
             concerning = [one for one in self.readings if any(experiment.id in needed[name] for name in one.targets)]
             base = experiment.cases(self.readings_at) if concerning else ()
-            yield from ((experiment.id, "", _with_seeds(case)) for case in base)
+            steady = bool(experiment.steady)
+            yield from ((experiment.id, "", _with_seeds(case, steady=steady)) for case in base)
             for reading in concerning:
                 for case in base:
                     if (changed := reading.change(case)) is not None and changed is not case:
-                        yield experiment.id, reading.name, _with_seeds(replace(changed, parameters=case.parameters))
+                        own = replace(changed, parameters=case.parameters)
+                        yield experiment.id, reading.name, _with_seeds(own, steady=steady)
 
     def reproduce(self, request: Request) -> None:
         """Repeats it as `longhaul reproduce` requests: simulated, or with real packets."""

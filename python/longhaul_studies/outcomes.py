@@ -56,8 +56,9 @@ def document(study: Study, out: Path, directory: Path) -> Path:
     outcomes = [item for scale, item in found.items() if scale != READINGS]
     if not outcomes and path.exists():
         readings.put_into(path, study, read_so_far)
+        overview.put_readings(study, read_so_far, directory)
         return path
     outcomes = outcomes or list(found.values())
     write_markdown(outcomes, path, directory / study.name, read=read_so_far)
-    overview.write_record(outcomes, directory)
+    overview.write_record(outcomes, directory, read_so_far)
     return path

@@ -10,15 +10,39 @@ from longhaul.files import json_text, write_atomically
 from longhaul.results import read_json
 from longhaul.study import names
 
-from . import systems
+from . import readings, systems
 from .drawing import file_name
-from .judging import headline
+from .judging import Read, headline
+from .model import Study
 from .names import find
 from .prose import wrapped
 from .writing import Outcome, best_held
 
 _VERDICTS = ("reproduced", "partly", "not", "not run")
 _MARKS = {"confirmed": "confirmed", "refuted": "**refuted**", "depends": "*depends*", "not run": "not run"}
+
+#: In a record: how many of the paper's targets only a reading reproduces.
+_REACHED = "reached"
+#: Counts of the paper's own targets before readings stood beside the base: reproduced, partly, not reproduced, scale; and what changed since.
+MOVED: Mapping[str, tuple[tuple[int, int, int, str], str]] = {
+    "asymmetric": (
+        (44, 8, 9, "full"),
+        "The base is as before. Readings of the sender's recovery, of fades, jitter, waits and of Vegas's round trip reproduce what it misses.",
+    ),
+    "highspeed": (
+        (86, 14, 5, "quick"),
+        "The base is as before. How bursts begin, how far RED marks and which background traffic there is are readings.",
+    ),
+    "premature-ack": ((14, 0, 0, "full"), "Nothing: seven readings have the same verdicts, with one exception."),
+    "split-pep": (
+        (23, 14, 20, "full"),
+        "Windows over the queues of figure 4.7; a contrast of queues joins levels that hid that it is absent. ns-2's order of simultaneous events is a reading.",
+    ),
+    "sttp": (
+        (43, 73, 29, "full"),
+        "The base has the timer of the simulator of the time, the starts that the totals give, and no timer of probes: choices of ours before.",
+    ),
+}
 
 #: What the verdicts mean.
 WORDS = """
@@ -54,7 +78,7 @@ traffic. Where a paper and we differ, the cause was nearly always one of these.
 
 
 def record(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """What the overview shows of a study: claims, counts of the largest scale with verdicts, a figure, the largest gap."""
+    """What the overview shows of a study: claims, counts of the largest scale with verdicts, a figure."""
     study = outcomes[0].study
     best = max(outcomes, key=lambda outcome: sum(item.verdict != "not run" for item in outcome.judged))
     drawn = {item.figure.id: item for outcome in outcomes for item in outcome.drawn if item.png is not None}
@@ -70,7 +94,6 @@ def record(outcomes: Sequence[Outcome]) -> dict[str, Any]:
             for item, _ in best_held(outcomes)
         ],
         "figure": None if figure is None else {"file": f"{study.name}/{file_name(figure)}", "title": figure.title},
-        "gap": study.gap,
     }
 
 
@@ -80,10 +103,55 @@ def _counted_claims(claims: Sequence[Mapping[str, Any]], *, ours: bool) -> str:
     return ", ".join(f"{verdicts.count(v)} {_MARKS[v]}" for v in _MARKS if v in verdicts)
 
 
-def write_record(outcomes: Sequence[Outcome], directory: Path) -> None:
+def write_record(outcomes: Sequence[Outcome], directory: Path, read: Sequence[Read] = ()) -> None:
     """Writes NAME/overview.json beside the study's figures, and the page for all studies."""
-    write_atomically(directory / outcomes[0].study.name / "overview.json", json_text(record(outcomes)))
+    study = outcomes[0].study
+    found = record(outcomes)
+    if former := _record(study, directory).get(_REACHED):
+        found[_REACHED] = former
+    write_atomically(_file(study, directory), json_text(found))
+    put_readings(study, read, directory)
+
+
+def put_readings(study: Study, read: Sequence[Read], directory: Path) -> None:
+    """Notes how many targets only a reading reproduces, if readings were run, and writes the page for all studies."""
+    found = _record(study, directory)
+    if found and read:
+        found[_REACHED] = readings.reached(read)[2]
+        write_atomically(_file(study, directory), json_text(found))
     write_page(directory)
+
+
+def _file(study: Study, directory: Path) -> Path:
+    return directory / study.name / "overview.json"
+
+
+def _record(study: Study, directory: Path) -> dict[str, Any]:
+    """What is noted of the study so far; nothing before its first document."""
+    file = _file(study, directory)
+    return dict(read_json(file)) if file.exists() else {}
+
+
+def _moved(records: Mapping[str, Mapping[str, Any]]) -> str:
+    """Counts before and now, of the papers' own targets."""
+    rows = [
+        "Reproduced / partly / not reproduced, of the papers' own targets, before what a paper leaves open was run as readings, and now. *By a reading*: how many of those that are missed a reading"
+        " reproduces.\n",
+        "| study | before | now | by a reading | what moved, and why |",
+        "|---|---|---|---:|---|",
+    ]
+    for name, (before, why) in MOVED.items():
+        if (found := records.get(name)) is not None:
+            *counts, scale = before
+            now = [found["verdicts"][v] for v in ("reproduced", "partly", "not")]
+            rows.append(
+                f"| {found['title']} | {_slashed(counts)} (`{scale}`) | {_slashed(now)} (`{found['scale']}`) | {found.get(_REACHED, '')} | {why} |"
+            )
+    return "\n".join(rows)
+
+
+def _slashed(counts: Sequence[int]) -> str:
+    return " / ".join(map(str, counts))
 
 
 def write_page(directory: Path) -> Path:
@@ -117,8 +185,8 @@ def write_page(directory: Path) -> Path:
         rows.append(
             f"| [{found['title']}]({name}.md) | {found['question']} | {first['claim']} | {_MARKS[first['verdict']]} | {claims} | {counts} (scale `{found['scale']}`) |"
         )
-        if found["gap"]:
-            gaps.append(f"* **{found['title']}**: {found['gap']}")
+        if study.gap:
+            gaps.append(f"* **{study.title}**: {study.gap}")
         if found["figure"]:
             title = f"{found['title']}: {found['figure']['title']}"
             figures.append(f"![{title}]({found['figure']['file']})\n\n*{title}.*\n")
@@ -130,9 +198,10 @@ def write_page(directory: Path) -> Path:
             )
     text = (
         "<!-- Generated by `longhaul reproduce STUDY --document`: change the studies' code, not this file. -->\n# Studies, repeated\n\n"
-        "Each row is a published study, run again; one compares transports with the objectives of an Internet draft. Counts are of the paper's own numbers and claims;"
+        "Each row is a published study, run again. One compares transports with the objectives of an Internet draft, and one runs what a study leaves open. Counts are of the paper's own numbers and claims;"
         " `longhaul reproduce STUDY --scale SCALE --no-run --json` prints them. [What they mean for an operator](operators.md).\n\n"
         + "\n".join(rows) + "\n\n" + WORDS.strip() + "\n\n## The claims\n\n" + "\n".join(claims_lines)
+        + "\n\n## What moved\n\n" + _moved(records)
         + "\n\n## The largest gaps\n\n" + "\n".join(gaps)
         + "\n\n## Every system that the documents name\n\nAlso those of their related and future work. " + systems.counted() + "\n\n" + systems.table() + "\n\n## What they show together\n" + TOGETHER
         + "\n## A figure of each\n\n" + "\n".join(figures)

@@ -26,8 +26,8 @@ def section(study: Study, found: Sequence[Read]) -> str:
         return ""
     lines = [
         f"{HEADING}\n",
-        "What the paper leaves open, taken in another way: never a silent choice, and never another tolerance. Base and reading have the same points, with five seeds where"
-        f" chance plays a part (`longhaul reproduce {study.name} --scale {READINGS}`, version {core.version()}, build `{core.program()}`). *Gained* are targets that only the"
+        "What the paper leaves open, taken in another way: never a silent choice, and never another tolerance. Base and reading have the same points, where chance plays a part"
+        f" with five seeds, or three where an ordering or a trend is the same without any one of them (`longhaul reproduce {study.name} --scale {READINGS}`, version {core.version()}, build `{core.program()}`). *Gained* are targets that only the"
         " reading reproduces, *lost* those that only the base does.\n",
         *([study.readings_about.strip() + "\n"] if study.readings_about else []),
         "| reading | targets | base: reproduced | reading: reproduced | gained | lost |",
@@ -53,12 +53,16 @@ def by_target(found: Sequence[Read]) -> dict[str, list[str]]:
     return by_name
 
 
-def _sum(found: Sequence[Read]) -> str:
-    """How many of the paper's own targets the base misses, and how many of these some reading reproduces."""
+def reached(found: Sequence[Read]) -> tuple[int, int, int]:
+    """How many of the paper's own targets readings concern, how many of these the base misses, and how many of those some reading reproduces."""
     own = {one.target.id: one for item in found for one in item.compared if one.target.counts}
     missed = [name for name, one in own.items() if one.base.verdict in ("partly", "not")]
-    reached = [name for name in missed if name in by_target(found)]
-    return f"Of {counted(len(own), 'target')} of the paper that a reading concerns the base misses {len(missed)}; {len(reached)} of these are reproduced by a reading."
+    return len(own), len(missed), sum(name in by_target(found) for name in missed)
+
+
+def _sum(found: Sequence[Read]) -> str:
+    own, missed, gained = reached(found)
+    return f"Of {counted(own, 'target')} of the paper that a reading concerns the base misses {missed}; {gained} of these are reproduced by a reading."
 
 
 def _sides(ran: Sequence[Compared]) -> tuple[list[Judgement], list[Judgement]]:

@@ -5,6 +5,7 @@ A dumbbell of 1 Gbit/s and 50 ms one way; long flows from end to end of the bott
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longhaul import closed_forms
@@ -15,6 +16,8 @@ from ..model import Case
 #: Table 5.1 and section 5.2.1: rate of the bottleneck in bit/s, size of a packet on the wire in bytes, base RTT in seconds.
 RATE = 1e9
 PACKET = 1500
+#: Bytes of headers in it (decision A6).
+HEADERS = 40
 RTT = 0.1
 #: Packets that the bottleneck carries in a second, and in a round trip: the study's 8333, which is also the buffer.
 PACKETS_PER_S = RATE / (8 * PACKET)
@@ -51,21 +54,27 @@ def scenario(
     max_ssthresh: int = 100,
     sample: str = "1 s",
     sack_bug: bool = False,
+    response: Mapping[str, Any] | None = None,
+    frame: int = PACKET,
+    changes: Sequence[Mapping[str, Any]] = (),
 ) -> Scenario:
     """One run's scenario: numbers of HighSpeed flows, standard flows, parallel streams and perturbations.
 
-    `start` is when the long flows start; without it, drawn from the first twentieth of the run (decision A4).
+    `start` is when the long flows start; without it, drawn from the first twentieth of the run (decision A4). Beyond the study: `response` is
+    the congestion control in HighSpeed TCP's place, `frame` the bytes of the long flows' packets, `changes` those of the bottleneck's rate.
     """
     built = Scenario(
         f"{hstcp} HSTCP, {regtcp} REGTCP, {streams} streams, {perturbations} perturbations, loss {loss:g}, {queue}",
         duration=f"{duration} s", warmup=f"{duration // 2} s", sample=sample,
-    ).link("bottleneck", "n1", "n2", rate="1 Gbit/s", delay="50 ms", queue=_queue(queue), **_lossy(loss))  # fmt: skip
+    ).link("bottleneck", "n1", "n2", rate="1 Gbit/s", delay="50 ms", queue=_queue(queue, frame), **_lossy(loss, changes))  # fmt: skip
     begin = {"uniform": ["0 s", f"{duration / 20:g} s"]} if start is None else start
     slow_start = _slow_start(max_ssthresh)
     receiver = {"reassembly_limit": "1023 packets"} if sack_bug else {}
-    for name, count, congestion in (("hstcp", hstcp, HSTCP), ("regtcp", regtcp, REGTCP), ("streams", streams, REGTCP)):
+    high = HSTCP if response is None else dict(response)
+    size = {} if frame == PACKET else {"mss": f"{frame - HEADERS} B"}
+    for name, count, congestion in (("hstcp", hstcp, high), ("regtcp", regtcp, REGTCP), ("streams", streams, REGTCP)):
         if count:
-            built = _flows(built, name, count, start=begin, tcp=_tcp(congestion, slow_start) | receiver)
+            built = _flows(built, name, count, start=begin, tcp=_tcp(congestion, slow_start) | receiver | size)
     if perturbations:
         built = perturbed(built, {"uniform": ["0 s", f"{duration - 0.1:g} s"]}, perturbations)
     return _noise(built, duration) if noise else built
@@ -86,21 +95,27 @@ HSTCP: dict[str, Any] = {
 REGTCP: dict[str, Any] = {"kind": "reno", "counting": "acks"}
 
 
-def _queue(queue: str) -> dict[str, Any]:
-    """Table 5.1: adaptive, gentle RED that marks, all thresholds automatic; or DropTail. Both with the buffer of one pipe."""
+def _queue(queue: str, frame: int = PACKET) -> dict[str, Any]:
+    """Table 5.1: adaptive, gentle RED that marks, all thresholds automatic; or DropTail. Both with the buffer of one pipe, in packets of `frame` bytes."""
+    limit = f"{PIPE * PACKET // frame} packets"
     if queue == "droptail":
-        return {"kind": "droptail", "limit": f"{PIPE} packets"}
+        return {"kind": "droptail", "limit": limit}
+    # RED's thresholds follow from the time of a mean packet, which ns-2 has as a third of the study's.
+    mean = {} if frame == PACKET else {"mean_packet": f"{frame // 3} B"}
     return {
-        "kind": "red", "limit": f"{PIPE} packets", "target_delay": "5 ms", "gentle": True, "adaptive": True, "bottom": 0.0001,
+        "kind": "red", "limit": limit, "target_delay": "5 ms", "gentle": True, "adaptive": True, "bottom": 0.0001,
         "ecn": True, "form": "ns2",
-    }  # fmt: skip
+    } | mean  # fmt: skip
 
 
-def _lossy(loss: float) -> dict[str, Any]:
-    """Random loss of each packet, forward only, before the queue."""
-    if not loss:
-        return {}
-    return {"forward": {"loss": {"kind": "random", "probability": loss, "place": "before_queue"}}}
+def _lossy(loss: float, changes: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """What the forward direction has besides: random loss of each packet before the queue, and changes of its rate."""
+    forward: dict[str, Any] = {}
+    if loss:
+        forward["loss"] = {"kind": "random", "probability": loss, "place": "before_queue"}
+    if changes:
+        forward["changes"] = [dict(change) for change in changes]
+    return {"forward": forward} if forward else {}
 
 
 def _slow_start(max_ssthresh: int) -> Any:
