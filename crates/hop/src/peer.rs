@@ -843,6 +843,7 @@ impl Peer {
             acks: quinn.frame_tx.acks,
             flows: self.flows.len() as u32,
             max_flows: self.bounds.flows.map_or(self.max_flows, |most| most.min(self.max_flows)),
+            bound: self.bounds.flows,
             overloads: core.controller.overloads(),
             address: Some(self.connection.remote_address()),
             mtu: self.connection.current_mtu(),

@@ -389,7 +389,8 @@ impl Pool {
         let hello = lanes.clone().filter(|lane| lane.up).map(|lane| lane.max_flows).max().unwrap_or(0);
         let most = self.config.max_flows.min(u32::try_from(hello).unwrap_or(u32::MAX));
         let max_flows = group.bounds.flows.map_or(most, |bound| bound.min(most));
-        let first = PeerStats { readable: group.held, max_flows, ..PeerStats::default() };
+        let bound = group.bounds.flows;
+        let first = PeerStats { readable: group.held, max_flows, bound, ..PeerStats::default() };
         Some(lanes.fold(first, |stats, lane| PeerStats {
             queued: stats.queued + lane.streams.values().map(|stream| stream.out.queued).sum::<u64>(),
             in_flight: stats.in_flight

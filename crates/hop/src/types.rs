@@ -213,7 +213,8 @@ pub enum Event {
 /// What a hub grants a terminal; nodes of earlier releases are not bound by it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Bounds {
-    /// Flows that the terminal should have open at a time, 1 and more: [`PeerStats::max_flows`] follows it. The hub may refuse others.
+    /// Flows that the terminal should have open at a time over all carriers, 1 and more: [`PeerStats::max_flows`] follows it. The hub
+    /// may refuse others.
     pub flows: Option<u32>,
     /// The terminal never sends faster.
     pub rate: Option<Rate>,
@@ -316,6 +317,8 @@ pub struct PeerStats {
     pub flows: u32,
     /// Flows that there may be at a time: the smaller bound of both nodes.
     pub max_flows: u32,
+    /// Flows over all carriers that the peer, a hub, permits this terminal, if it has sent [`Bounds`].
+    pub bound: Option<u32>,
     /// Times that the rate was cut for overload.
     pub overloads: u64,
     /// Where it is now, over QUIC: a peer may move (RFC 9000, section 9).

@@ -1,10 +1,11 @@
-//! How many flows each terminal of a hub may have: what it has, and an even share of what is left.
+//! How many flows each terminal of a hub may have: what it has, and an even share of what is left. A terminal with several carriers has one
+//! room for all of them, so that one that changes its carrier keeps it.
 //!
 //! A terminal may use a bound until it has heard of a lower one, and for as long as its kernel takes in openings that it was granted
 //! before. So a bound that was lowered counts on for [`LATE`], and no bound is raised to what is promised to others: with all that
 //! terminals may open, there are never more flows than the hub has room for.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// A round trip of a second, and two in which openings that a kernel has taken in may arrive.
@@ -29,21 +30,32 @@ impl Promise {
     }
 }
 
-/// All terminals, by their numbers.
-#[derive(Debug, Default)]
-pub(crate) struct Allotment {
-    promises: HashMap<u64, Promise>,
+/// All terminals, by what identifies them: their keys.
+#[derive(Debug)]
+pub(crate) struct Allotment<T> {
+    promises: BTreeMap<T, Promise>,
 }
 
-impl Allotment {
-    /// The bound of each terminal, at least 1, with `flows` in all; `present` has the flows that each has now.
-    pub fn divide(&mut self, now: Instant, flows: usize, present: &[(u64, u32)]) -> Vec<(u64, u32)> {
-        self.promises.retain(|terminal, _| present.iter().any(|(other, _)| other == terminal));
+impl<T> Default for Allotment<T> {
+    fn default() -> Self {
+        Allotment { promises: BTreeMap::new() }
+    }
+}
+
+impl<T: Copy + Ord> Allotment<T> {
+    /// The bound of each terminal, at least 1, with `flows` in all; `carriers` has each carrier's terminal and the flows that are on it now.
+    pub fn divide(&mut self, now: Instant, flows: usize, carriers: &[(T, u32)]) -> BTreeMap<T, u32> {
+        let mut present: BTreeMap<T, u32> = BTreeMap::new();
+        for (terminal, own) in carriers {
+            let flows = present.entry(*terminal).or_default();
+            *flows = flows.saturating_add(*own);
+        }
+        self.promises.retain(|terminal, _| present.contains_key(terminal));
         let flows = u32::try_from(flows).unwrap_or(u32::MAX);
-        let used = present.iter().fold(0u32, |sum, (_, own)| sum.saturating_add(*own));
+        let used = present.values().fold(0u32, |sum, own| sum.saturating_add(*own));
         let share = flows.saturating_sub(used) / u32::try_from(present.len().max(1)).unwrap_or(u32::MAX);
         let mut wanted = vec![];
-        for (terminal, own) in present {
+        for (terminal, own) in &present {
             let target = own.saturating_add(share).max(1);
             let promise = self.promises.entry(*terminal).or_default();
             if target < promise.bound {
@@ -55,7 +67,7 @@ impl Allotment {
                 promise.bound = target;
             }
         }
-        let promised = |all: &HashMap<u64, Promise>| {
+        let promised = |all: &BTreeMap<T, Promise>| {
             all.values().fold(0u32, |sum, one| sum.saturating_add(one.most(now)))
         };
         let mut free = flows.saturating_sub(promised(&self.promises));
@@ -69,10 +81,7 @@ impl Allotment {
             free = free.saturating_sub(promise.bound.saturating_sub(most));
             left -= 1;
         }
-        present
-            .iter()
-            .map(|(terminal, _)| (*terminal, self.promises.get(terminal).map_or(1, |one| one.bound)))
-            .collect()
+        self.promises.iter().map(|(terminal, promise)| (*terminal, promise.bound)).collect()
     }
 }
 
@@ -80,21 +89,39 @@ impl Allotment {
 mod tests {
     use super::*;
 
+    /// Bounds with 100 flows in all, in the order of the terminals.
+    fn bounds(all: &mut Allotment<u64>, now: Instant, carriers: &[(u64, u32)]) -> Vec<(u64, u32)> {
+        all.divide(now, 100, carriers).into_iter().collect()
+    }
+
     #[test]
     fn what_is_left_is_divided_evenly_and_one_alone_has_all() {
         let (now, mut all) = (Instant::now(), Allotment::default());
-        assert_eq!(all.divide(now, 100, &[(1, 0)]), [(1, 100)]);
-        assert_eq!(all.divide(now, 100, &[(1, 40)]), [(1, 100)]);
+        assert_eq!(bounds(&mut all, now, &[(1, 0)]), [(1, 100)]);
+        assert_eq!(bounds(&mut all, now, &[(1, 40)]), [(1, 100)]);
         // A second one waits until the first can have heard that it may open fewer.
-        assert_eq!(all.divide(now, 100, &[(1, 40), (2, 0)]), [(1, 70), (2, 1)]);
-        assert_eq!(all.divide(now + LATE, 100, &[(1, 40), (2, 0)]), [(1, 70), (2, 30)]);
-        assert_eq!(all.divide(now + LATE, 100, &[(1, 70), (2, 30)]), [(1, 70), (2, 30)], "it is full");
+        assert_eq!(bounds(&mut all, now, &[(1, 40), (2, 0)]), [(1, 70), (2, 1)]);
+        assert_eq!(bounds(&mut all, now + LATE, &[(1, 40), (2, 0)]), [(1, 70), (2, 30)]);
+        assert_eq!(bounds(&mut all, now + LATE, &[(1, 70), (2, 30)]), [(1, 70), (2, 30)], "it is full");
         // There is room again, and both have it at once as far as nobody else was promised it.
-        let found = all.divide(now + 2 * LATE, 100, &[(1, 10), (2, 30)]);
+        let found = bounds(&mut all, now + 2 * LATE, &[(1, 10), (2, 30)]);
         assert_eq!(found, [(1, 40), (2, 30)], "promised to the first for a while");
-        assert_eq!(all.divide(now + 3 * LATE, 100, &[(1, 10), (2, 30)]), [(1, 40), (2, 60)]);
+        assert_eq!(bounds(&mut all, now + 3 * LATE, &[(1, 10), (2, 30)]), [(1, 40), (2, 60)]);
         // A terminal that is gone leaves what it was promised.
-        assert_eq!(all.divide(now + 3 * LATE, 100, &[(2, 30)]), [(2, 100)]);
+        assert_eq!(bounds(&mut all, now + 3 * LATE, &[(2, 30)]), [(2, 100)]);
+    }
+
+    /// The second carrier of a terminal came with a room of 1, so that all new connections passed whenever it changed.
+    #[test]
+    fn a_terminal_has_one_room_for_all_its_carriers() {
+        let (now, mut all) = (Instant::now(), Allotment::default());
+        assert_eq!(bounds(&mut all, now, &[(1, 40)]), [(1, 100)]);
+        assert_eq!(bounds(&mut all, now, &[(1, 40), (1, 0)]), [(1, 100)], "as it was");
+        assert_eq!(bounds(&mut all, now, &[(1, 0), (1, 30)]), [(1, 100)], "and when the first one ends");
+        assert_eq!(bounds(&mut all, now, &[(1, 30)]), [(1, 100)]);
+        // Beside another terminal, it counts once.
+        assert_eq!(bounds(&mut all, now, &[(1, 20), (2, 0), (1, 20)]), [(1, 70), (2, 1)]);
+        assert_eq!(bounds(&mut all, now + LATE, &[(1, 20), (2, 0), (1, 20)]), [(1, 70), (2, 30)]);
     }
 
     /// Terminals open and close at random, and hear of their bounds late: there are never more flows than there is room for.

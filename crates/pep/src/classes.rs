@@ -61,8 +61,8 @@ struct Inside {
     over_terminals: BTreeSet<String>,
     /// What the hop was notified of.
     defined: BTreeMap<u16, Portion>,
-    /// At a hub: flows that each terminal may have, and what it was notified of.
-    allotment: Allotment,
+    /// At a hub: flows that each terminal may have, by its key, and what each carrier was notified of.
+    allotment: Allotment<[u8; 32]>,
     bounds: HashMap<u64, Bounds>,
     /// Bytes of connections to terminals by their numbers, as far as they were counted.
     counted: HashMap<u64, u64>,
@@ -336,19 +336,21 @@ pub(crate) async fn allot(node: Arc<Node>) {
         let _ = tokio::time::timeout(LOOK, node.allotting.notified()).await;
         let flows = node.shared.table.limits().flows;
         for tunnel in node.tunnels() {
-            let peers = tunnel.peers().into_iter().filter(|(info, _)| !info.id.is_pooled());
-            let peers: Vec<(PeerId, u32)> = peers.map(|(info, stats)| (info.id, stats.flows)).collect();
-            let own: Vec<(u64, u32)> = peers.iter().map(|(id, flows)| (id.number(), *flows)).collect();
+            let peers = tunnel.peers();
+            let own: Vec<([u8; 32], u32)> =
+                peers.iter().filter_map(|(info, stats)| Some((info.key?, stats.flows))).collect();
             let mut inside = node.classes.lock();
             let divided = inside.allotment.divide(Instant::now(), flows, &own);
-            let notify = |((id, _), (number, flows)): (&(PeerId, u32), (u64, u32))| {
-                let bounds = inside.bounds.entry(number).or_default();
-                bounds.flows = Some(flows);
-                (*id, *bounds)
-            };
-            let bounds: Vec<(PeerId, Bounds)> = peers.iter().zip(divided).map(notify).collect();
+            let bounds: Vec<(PeerId, Bounds)> = peers
+                .iter()
+                .map(|(info, _)| {
+                    let bounds = inside.bounds.entry(info.id.number()).or_default();
+                    bounds.flows = info.key.and_then(|key| divided.get(&key).copied());
+                    (info.id, *bounds)
+                })
+                .collect();
             drop(inside);
-            tunnel.set_bounds(&bounds);
+            tunnel.set_bounds(bounds.into_iter());
         }
         tokio::time::sleep(PAUSE).await;
     }

@@ -381,22 +381,28 @@ impl Tunnel {
         }
     }
 
-    /// What terminals may have of this hub, over QUIC.
+    /// What terminals may have of this hub; over TCP, no part of its rate.
     pub fn grant(&self, total: Option<Rate>, peers: &[(PeerId, Portion, Bounds)]) {
         let mut inside = self.lock();
         inside.hop.set_total(total);
-        for (peer, portion, bounds) in peers.iter().filter(|(peer, ..)| !peer.is_pooled()) {
+        for (peer, portion, _) in peers.iter().filter(|(peer, ..)| !peer.is_pooled()) {
             inside.hop.set_portion(*peer, *portion);
-            inside.hop.set_bounds(*peer, *bounds);
         }
         drop(inside);
-        self.wake.notify_one();
+        self.set_bounds(peers.iter().map(|(peer, _, bounds)| (*peer, *bounds)));
     }
 
     /// What terminals may open and send; those of earlier releases are not bound by it.
-    pub fn set_bounds(&self, bounds: &[(PeerId, Bounds)]) {
+    pub fn set_bounds(&self, bounds: impl Iterator<Item = (PeerId, Bounds)>) {
         let mut inside = self.lock();
-        bounds.iter().for_each(|(peer, bounds)| inside.hop.set_bounds(*peer, *bounds));
+        for (peer, bounds) in bounds {
+            if peer.is_pooled() {
+                inside.pool.set_bounds(peer, bounds);
+            } else {
+                inside.hop.set_bounds(peer, bounds);
+            }
+        }
+        inside.take_events(self.now());
         drop(inside);
         self.wake.notify_one();
     }
@@ -410,10 +416,12 @@ impl Tunnel {
 
     /// Flows that can still be opened to the node that takes new ones.
     pub fn room(&self) -> Option<usize> {
-        let peer = self.peer()?.id;
-        let inside = self.lock();
-        let stats = if peer.is_pooled() { inside.pool.stats(peer) } else { inside.hop.stats(peer) }?;
-        Some(stats.max_flows.saturating_sub(stats.flows) as usize)
+        let (peer, peers) = (self.peer()?, self.peers());
+        let of = |other: &PeerInfo| other.key == peer.key;
+        let same = peers.into_iter().filter(|(other, _)| of(other));
+        let (own, others): (Vec<_>, Vec<_>) = same.partition(|(other, _)| other.id == peer.id);
+        let others: Vec<PeerStats> = others.into_iter().map(|(_, stats)| stats).collect();
+        own.first().map(|(_, stats)| room(stats, &others))
     }
 
     /// Somebody has opened a connection and shown no key that is known. The first in a while is logged, others are counted.
@@ -624,6 +632,15 @@ impl Tunnel {
         let flows = news.into_iter();
         flows.map(|(flow, open, key, peer)| Incoming { leg: leg(flow, open), open, key, peer }).collect()
     }
+}
+
+/// Flows that can still be opened over a carrier to a node that has others too. A hub permits a number of flows over all of them; a new
+/// carrier has no record of it at first.
+fn room(own: &PeerStats, others: &[PeerStats]) -> usize {
+    let here = own.max_flows.saturating_sub(own.flows);
+    let bound = own.bound.or_else(|| others.iter().find_map(|other| other.bound));
+    let flows = others.iter().fold(own.flows, |sum, other| sum.saturating_add(other.flows));
+    bound.map_or(here, |bound| bound.saturating_sub(flows).min(here)) as usize
 }
 
 /// What to tell the operator if one connection cannot fill the link: less than a round trip of the rate may be under way.
@@ -969,6 +986,26 @@ impl Leg for HopLeg {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A hub's bound holds for both carriers together, from the first moment of the second one.
+    #[test]
+    fn a_terminal_that_changes_its_carrier_keeps_its_room() {
+        let carrier = |flows, bound| PeerStats { max_flows: 100, flows, bound, ..PeerStats::default() };
+        let (quic, tcp) = (carrier(20, Some(50)), carrier(5, None));
+        assert_eq!(room(&quic, &[]), 30);
+        assert_eq!((room(&quic, &[tcp]), room(&tcp, &[quic])), (25, 25));
+        assert_eq!(
+            room(&carrier(5, Some(60)), &[quic]),
+            35,
+            "its own is newer than that of one that is silent"
+        );
+        assert_eq!(room(&carrier(30, Some(40)), &[quic]), 0);
+        assert_eq!(
+            room(&carrier(98, None), &[carrier(7, None)]),
+            2,
+            "a hub of the release before sends none"
+        );
+    }
 
     #[test]
     fn a_credit_that_does_not_fill_the_link_is_named() {

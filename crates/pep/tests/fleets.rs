@@ -33,11 +33,22 @@ fn second_terminal(two: &Two) -> Daemon {
 #[test]
 #[ignore = "sends real packets: root and `make test-all`"]
 fn two_terminals_that_fill_one_hub_reset_nobody() {
+    fill_one_hub("send_rate = \"500 Mbit/s\"\ninitial_rtt = \"10 ms\"\ncarrier = \"quic\"\n");
+}
+
+/// The same over TCP: a hub sent no bounds there, and refused what was beyond its room.
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn two_terminals_that_fill_one_hub_over_tcp_reset_nobody() {
+    fill_one_hub("send_rate = \"500 Mbit/s\"\ninitial_rtt = \"10 ms\"\ncarrier = \"tcp\"\n");
+}
+
+fn fill_one_hub(rates: &'static str) {
     if !can_run() {
         return;
     }
     many_descriptors();
-    let two = Two::new();
+    let two = Two { rates, ..Two::new() };
     let second_key = key(&two.bed, "second.key");
     let hub = two.hub(&format!(
         "[[terminal]]\nname = \"second\"\nkey = \"{second_key}\"\nsources = [\"10.85.0.0/24\"]\n[limits]\nflows = 100\n"
