@@ -171,9 +171,8 @@ def write_page(directory: Path) -> Path:
         found = records.get(name)
         study = find(name)
         if found is None:
-            rows.append(
-                f"| [{study.title}]({name}.md) | {study.question} | not run again in this form | | see the document | |"
-            )
+            page = f"[{study.title}]({name}.md)" if (directory / f"{name}.md").exists() else study.title
+            rows.append(f"| {page} | {study.question} | not run yet | | | |")
             continue
         counts = ", ".join(
             f"{found['verdicts'][v]} {v if v != 'not' else 'not reproduced'}" for v in _VERDICTS if found["verdicts"][v]
