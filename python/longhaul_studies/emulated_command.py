@@ -136,7 +136,8 @@ def _kernels(measured: Mapping[RealCase, Mapping[str, Any]]) -> str:
 
 
 def _named(case: RealCase) -> str:
-    return f"{case.experiment} {', '.join(map(str, case.parameters.values()))}"
+    run = f", run {case.number}" if case.number > 1 else ""
+    return f"{case.experiment} {', '.join(map(str, case.parameters.values()))}{run}"
 
 
 def _print_cases(cases: Sequence[RealCase]) -> None:

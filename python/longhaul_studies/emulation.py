@@ -68,11 +68,15 @@ class RealCase:
     parameters: Mapping[str, Any]
     scenario: Scenario
     behind: Behind | None = None
+    #: Which run of the point it is, from 1: kernels have no seeds, and a run differs from the one before.
+    number: int = 1
 
     @property
     def identity(self) -> str:
         """A name that identifies the whole case, wherever this package is installed."""
         what = [self.scenario.to_toml()]
+        if self.number > 1:
+            what.append(f"run {self.number}")
         if self.behind:
             commands = [self.behind.command, self.behind.at, json.dumps(dict(self.behind.serve), sort_keys=True)]
             what += [text.replace(str(Path(__file__).parent), "") for text in commands]
@@ -205,6 +209,7 @@ class Bench:
             if why is not None:
                 failures[case.identity] = why
             text = f"{case.experiment} {', '.join(f'{k} {v}' for k, v in case.parameters.items())}"
+            text += f", run {case.number}" if case.number > 1 else ""
             tell(f"{text}: {why or f'{time.monotonic() - begun:.0f} s'}")
 
         with ThreadPoolExecutor(max(1, self.jobs)) as pool:
@@ -298,7 +303,16 @@ class Bench:
             metrics = None if measured is None else measured["metrics"] | _emulation(measured["emulation"])
             random, path = draws(case.scenario.document()), self.path(case)
             rows.append(
-                Row(case.experiment, case.parameters, 1, case.identity, path, metrics, random=random, read=read)
+                Row(
+                    case.experiment,
+                    case.parameters,
+                    case.number,
+                    case.identity,
+                    path,
+                    metrics,
+                    random=random,
+                    read=read,
+                )
             )
         return Results(scale, rows)
 
@@ -317,11 +331,11 @@ def _emulation(found: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 def simulated(cases: Sequence[RealCase], directory: Path, scale: str) -> Results:
-    """The same scenarios by the simulator; those with a command have no counterpart there."""
+    """The same scenarios by the simulator, once each; those with a command have no counterpart there."""
     rows: list[Row] = []
     read: set[str] = set()
     for case in cases:
-        if case.behind is not None:
+        if case.behind is not None or case.number > 1:
             continue
         path = directory / case.identity
         document = case.scenario.document()

@@ -237,6 +237,6 @@ FIGURES = (
     Figure("4.3", "throughput of flow 23 of 50, queue 600", "An excerpt (figure 4.4 has the PEP with DropTail).", _one("ftp", 50, 23, 600), ("ftp",), one_run=True),
     Figure("4.7", "windows of the senders over the queue", "With the PEP the senders' round trip ends at the proxy, so that their windows are small whatever the queue.", _windows, ("ftp",)),
     Figure("4.10", "throughput of Pareto flow 547 of 750, queue 1500 (and 4.11)", "An excerpt. RED as the local queue gives short high peaks, DropTail a steadier share.", _one("pareto", 750, 547, 1500), ("pareto",), one_run=True),
-    Figure("4.12", "Pareto traffic: payload on the split link over the queue", "Without the PEP such sources fill the link here (and in ns-2.35) with any queue; in the thesis they do not.", _pareto, ("sweep", "pareto")),
+    Figure("4.12", "Pareto traffic: payload on the split link over the queue", "Without the PEP a shorter queue carries less, as with flows that always have data, but not as little as in the thesis (crosses): see S9 and S11.", _pareto, ("sweep", "pareto")),
     Figure("control", "flow controls of the PEP, 50 FTP flows", "Delivery time: from the sender to the receiver's application, by Little's law.", _control, ("control",)),
 )  # fmt: skip
