@@ -694,3 +694,18 @@ def test_a_small_factor_has_the_digits_that_show_it():
     row = advise(full(rate="10 Mbit/s", receive_buffer="8 kB"), can=["receiver"], seconds=None, runs=20).rows[0]
     worse = replace(row, gain=replace(row.gain, mean=math.log(0.0021), low=math.log(0.002), high=math.log(0.0022)))
     assert worse.factor == "× 0.0021 (0.002 to 0.0022)"
+
+
+def test_a_call_over_udp_beside_a_download_is_advised_fq_codel():
+    """Behind 300 packets at 2 Mbit/s a call waits for more than a second; in a queue of its own it does not."""
+    voice = {"kind": "cbr", "rate": "64 kbit/s", "message": "160 B", "voice": True}
+    scenario = (
+        Scenario("dsl", duration="20 s", warmup="5 s")
+        .link("dsl", "isp", "home", rate="2 Mbit/s", delay="20 ms", queue="300 packets")
+        .flow("isp", "home", name="call", transport="udp", app=voice)
+        .flow("isp", "home", name="down")
+    )
+    found = advise(scenario, groups=["call"], can=["router"], seconds=None, runs=40)
+    assert "fq_codel" in found.best.title
+    assert found.best.before["call"].values["mos"] < 2.0
+    assert found.best.after["call"].values["mos"] > 4.0

@@ -361,3 +361,44 @@ def test_hystart_that_jitter_ends_is_a_cause_with_its_remedy():
     first = found.steps[0]
     assert " instead of " in rows(found)[1][1]
     assert first.effect.seeds > 1
+
+
+def _link(scenario, queue="200 packets", **settings):
+    return scenario.link("line", "a", "b", rate="5 Mbit/s", delay="20 ms", queue=queue, **settings)
+
+
+def _call(scenario, **settings):
+    voice = {"kind": "cbr", "rate": "64 kbit/s", "message": "160 B", "voice": True}
+    return scenario.flow("a", "b", name="call", transport="udp", app=voice, **settings)
+
+
+def test_a_call_over_udp_waits_in_a_queue_and_not_for_tcp():
+    """Behind a download: the queue or the download is the cause, and nothing that only a connection has."""
+    scenario = _call(_link(Scenario("call", duration="20 s", warmup="5 s"))).flow("a", "b", name="file")
+    first = why(scenario.document(), seconds=600.0, groups=["call"]).groups[0]
+    assert first.causes[0].cause in ("standing queue", "unequal shares")
+    known = {"standing queue", "unequal shares", "short queue", "full link", "delay"}
+    assert {one.cause for one in (*first.causes, *first.effects)} <= known
+
+
+def test_losses_of_a_call_over_udp_are_those_of_the_link():
+    """5 % of loss cost a call a whole point, since nothing is sent again."""
+    scenario = _call(_link(Scenario("call", duration="60 s"), loss="5 %"))
+    first = why(scenario.document(), seconds=600.0, groups=["call"]).groups[0]
+    assert first.causes[0].cause == "loss on the link", first.text
+
+
+def test_udp_that_takes_a_link_is_named():
+    """4.5 of 5 Mbit/s are taken by datagrams that give way to nobody."""
+    scenario = _link(Scenario("starved", duration="30 s", warmup="5 s"), queue="50 packets").flow("a", "b", name="file")
+    scenario = scenario.flow("a", "b", name="cross", transport="udp", app={"kind": "cbr", "rate": "4500 kbit/s"})
+    first = why(scenario.document(), seconds=600.0, groups=["file"]).groups[0]
+    assert first.causes[0].cause == "unequal shares", first.text
+    assert "group cross" in first.causes[0].clause
+
+
+def test_an_application_over_udp_is_its_own_limit():
+    scenario = _link(Scenario("idle", duration="20 s"))
+    scenario = scenario.flow("a", "b", name="f", transport="udp", app={"kind": "cbr", "rate": "1 Mbit/s"})
+    first = why(scenario.document(), seconds=600.0).groups[0]
+    assert [one.cause for one in first.path] == ["application"], first.text

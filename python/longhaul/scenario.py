@@ -152,7 +152,7 @@ class Scenario:
         count: int | None = None,
         **settings: Any,
     ) -> Scenario:
-        """One or `count` TCP flows. Further settings: `name`, `access`, `start`, `app`, `tcp`, `trace`."""
+        """One or `count` flows. Further settings: `name`, `access`, `start`, `app`, `transport`, `tcp`, `quic`, `udp`, `trace`."""
         known = {"from": source, "to": destination, "count": count}
         return self._append("flow", {**_given(known), **settings})
 

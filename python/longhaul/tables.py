@@ -22,6 +22,10 @@ _FLOW = (
     "retransmission_rate",
     "timeouts",
     "rtt_mean_s",
+    "one_way_delay_p50_s",
+    "one_way_delay_p95_s",
+    "jitter_s",
+    "reordered_packets",
     "cwnd_mean_bytes",
     "completion_time_mean_s",
     "completion_time_s",
@@ -48,8 +52,8 @@ _LINK = (
 )
 #: Metrics of a sweep that people look at after those of QoE, and that the report draws.
 _SWEEP = ("utilisation", "loss_rate", "rtt_mean_s", "timeouts")
-#: Counts that most links do not have: shown where they are not zero.
-_RARE = ("drops_early", "drops_forced", "drops_loss", "mark_rate", "marks")
+#: Counts that most links and flows do not have: shown where they are not zero.
+_RARE = ("drops_early", "drops_forced", "drops_loss", "mark_rate", "marks", "reordered_packets")
 _FEW = 12
 #: Kinds of applications of which flows are chosen, of more flows than these.
 _KINDS = 6
@@ -82,6 +86,8 @@ _SHORT = (
     "loss_rate",
     "timeouts",
     "rtt_mean_s",
+    "one_way_delay_p95_s",
+    "jitter_s",
     "jain_index",
     "utilisation",
     "drop_rate",

@@ -46,6 +46,7 @@ fn flow_facts(run: &Finished<'_>, flow: FlowId) -> FlowFacts {
     let warmup = Instant::ZERO + run.scenario.run.warmup;
     let until = shared.finished.or(instance.stop).unwrap_or(run.driven.ended).min(run.driven.ended);
     FlowFacts {
+        datagrams: None,
         app: AppFacts {
             kind: app.name(),
             has_end: app.has_end(),

@@ -176,6 +176,13 @@ fn refuse_what_cannot_run(scenario: &Scenario, network: &Network) -> Result<(), 
             flow.name
         )));
     }
+    if let Some(flow) = scenario.flow.iter().find(|flow| flow.udp().is_some()) {
+        return Err(Error::Unsupported(format!(
+            "flow \"{}\": the emulator does not send plain UDP by itself (transport = \"udp\"); the simulator does, and \
+             `longhaul-emu shell` runs programs that do, as iperf3 -u",
+            flow.name
+        )));
+    }
     if !scenario.run.monitor.is_empty() {
         return Err(Error::Unsupported("the emulator has no flow monitors; leave out `run.monitor`".into()));
     }

@@ -4,7 +4,9 @@ use crate::links::ratio;
 use crate::{FlowFacts, RunFacts};
 use longhaul_cc::Algorithm;
 use longhaul_path::schedule::Schedule;
-use longhaul_scenario::{FlowSpec, QuicCongestion, QuicSpec, SpuriousDetectionSpec, TcpSpec};
+use longhaul_scenario::{
+    FlowSpec, QuicCongestion, QuicSpec, SpuriousDetectionSpec, TcpSpec, Transport, UdpSpec,
+};
 use longhaul_tcp::Limit;
 use longhaul_units::{DeclaredId, Duration, FlowId, GroupId, IdVec, Instant, LinkId, Size};
 use std::cell::OnceCell;
@@ -88,12 +90,24 @@ impl<'a> Context<'a> {
     pub fn tcp(&self, flow: FlowId) -> &'a TcpSpec {
         &self.spec(flow).tcp
     }
-    /// The settings of a flow's QUIC connection; `None` if it uses TCP.
+    /// The settings of a flow's QUIC connection; `None` if it uses another transport.
     pub fn quic(&self, flow: FlowId) -> Option<&'a QuicSpec> {
         self.spec(flow).quic()
     }
-    /// Bytes of data in a full packet.
+    /// The settings of a flow's datagrams; `None` if it uses another transport than UDP.
+    pub fn udp(&self, flow: FlowId) -> Option<&'a UdpSpec> {
+        self.spec(flow).udp()
+    }
+    /// Whether a flow uses TCP.
+    pub fn is_tcp(&self, flow: FlowId) -> bool {
+        self.spec(flow).transport == Transport::Tcp
+    }
+    /// Bytes of data in a full packet. Messages that fit into a datagram are all that a flow over UDP sends.
     pub fn mss(&self, flow: FlowId) -> u64 {
+        if let Some(udp) = self.udp(flow) {
+            let message = self.spec(flow).app.datagram().unwrap_or(udp.payload);
+            return message.min(udp.payload).as_bytes();
+        }
         match self.quic(flow) {
             None => self.tcp(flow).mss.as_bytes(),
             Some(quic) => quic.mtu_discovery.as_bytes() - quic_overhead(quic),
@@ -101,12 +115,16 @@ impl<'a> Context<'a> {
     }
     /// What a full packet has besides, from the IP header on.
     pub fn headers(&self, flow: FlowId) -> u64 {
-        self.quic(flow).map_or(HEADERS, |quic| UDP_HEADERS + quic_overhead(quic))
+        match self.quic(flow) {
+            Some(quic) => UDP_HEADERS + quic_overhead(quic),
+            None if self.is_tcp(flow) => HEADERS,
+            None => UDP_HEADERS,
+        }
     }
-    /// The congestion control of a flow, unless it is quinn-proto's own.
+    /// The congestion control of a flow, unless it is quinn-proto's own or there is none.
     pub fn congestion(&self, flow: FlowId) -> Option<&'a Algorithm> {
         match self.quic(flow).map(|quic| &quic.congestion) {
-            None => Some(&self.tcp(flow).congestion),
+            None => self.is_tcp(flow).then(|| &self.tcp(flow).congestion),
             Some(QuicCongestion::Ours(algorithm)) => Some(algorithm),
             Some(QuicCongestion::Quinns(_)) => None,
         }
@@ -117,7 +135,7 @@ impl<'a> Context<'a> {
     }
     /// Whether a flow's sender detects reductions of its window that were for nothing.
     pub fn undoes(&self, flow: FlowId) -> bool {
-        self.quic(flow).is_none() && self.tcp(flow).spurious_detection != SpuriousDetectionSpec::default()
+        self.is_tcp(flow) && self.tcp(flow).spurious_detection != SpuriousDetectionSpec::default()
     }
     /// The largest window that a flow's receiver can offer; `None` if it is unlimited.
     pub fn largest_window(&self, flow: FlowId) -> Option<u64> {

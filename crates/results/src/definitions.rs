@@ -4,7 +4,7 @@ use crate::metrics::metrics;
 
 metrics! {
     GOODPUT_BPS: "goodput_bps", "bit/s", "Goodput",
-        "Payload delivered in order to the receiving application, in bits, over the time in which the flow was active \
+        "Payload delivered in order to the receiving application (over UDP that of each datagram once, as it comes), in bits, over the time in which the flow was active \
          while measured (from its start or the end of the warm-up to its completion, stop or the end of the run). Of a \
          group or a run: the sum over its flows of bits delivered, over the measured time. Data that waited for a hole to be \
          filled when the warm-up ended counts when it is delivered, so that a short time can show more than the link carries.";
@@ -16,7 +16,7 @@ metrics! {
         "Of a flow: payload bits sent, retransmissions included, over its active measured time. Of a link: bits \
          transmitted, headers included, over the measured time.";
     DELIVERED_BYTES: "delivered_bytes", "B", "Delivered",
-        "Payload bytes delivered in order to the application while measured.";
+        "Payload bytes delivered in order to the application while measured; over UDP those of each datagram once, as it comes.";
     SENT_PACKETS: "sent_packets", "", "Data packets sent",
         "Segments with payload that left the sender while measured.";
     RETRANSMITTED_PACKETS: "retransmitted_packets", "", "Retransmitted packets",
@@ -101,9 +101,10 @@ metrics! {
         "Estimated opinion of users, from 1 (bad) to 5 (excellent). Web: the mean over the pages completed while measured of \
          5 - 4 ln(t / 0.165 s) / ln(15 s / 0.165 s), t the page's time, at least 1 and at most 5 (ITU-T G.1030 Annex A, one page, for people who \
          expect 15 s at most). Video: 3.5 exp(-(0.15 L + 0.19) N) + 1.5, N the stalls in 30 s of film, L their mean length in s (T. Hossfeld \
-         et al., Quantification of YouTube QoE via crowdsourcing, 2011). Calls (cbr with `voice`): the E-model with G.711 and concealment of losses \
-         (ITU-T G.107, G.113 Appendix I; its delay as in Cole and Rosenbluth 2001), for the best fixed playout delay; a call begins with its \
-         connection. Of a group: the mean of \
+         et al., Quantification of YouTube QoE via crowdsourcing, 2011). Calls (cbr with `voice`): the E-model with the codec, by default G.711 and \
+         concealment of losses (ITU-T G.107, G.113 Appendix I; its delay as in Cole and Rosenbluth 2001), for the best fixed playout delay or \
+         the playout that `voice` has; over UDP messages that never come are lost, at random by assumption; over TCP or QUIC a call begins \
+         with its connection. Of a group: the mean of \
          its pages, films or calls.";
     STALLS: "stalls", "", "Stalls",
         "Video: times that the film stood still while measured since the next frame had not come; one that lasts until the end is included. \
@@ -115,10 +116,29 @@ metrics! {
     STARTUP_TIME_S: "startup_time_s", "s", "Time to the first frame",
         "Video: from the flow's start to the first frame shown, if that came while measured. Of a group: the mean.";
     CALL_DELAY_S: "call_delay_s", "s", "Delay of the call",
-        "Calls (cbr with `voice`): from mouth to ear, with the fixed playout delay of the best mean opinion score: the time to speak a \
-         message, and that within which all but the late ones came. Of a group: the mean.";
+        "Calls (cbr with `voice`): from mouth to ear, with the fixed playout delay of the best mean opinion score, or that of `voice.playout` on \
+         average: the time to speak a message, and that within which all but the late ones came. Of a group: the mean.";
     LATE_MESSAGES: "late_messages", "", "Late messages",
         "Calls: share of the messages that come too late to be played with that delay. Of a group: the mean.";
+    ONE_WAY_DELAY_MEAN_S: "one_way_delay_mean_s", "s", "Mean one-way delay",
+        "Flows over UDP: mean time from the writing of a datagram's message to its arrival, over those that came while measured \
+         (RFC 7679); duplicates are not counted.";
+    ONE_WAY_DELAY_P50_S: "one_way_delay_p50_s", "s", "Median one-way delay",
+        "Half of such times are no longer; to within 3 %.";
+    ONE_WAY_DELAY_P95_S: "one_way_delay_p95_s", "s", "95 % one-way delay",
+        "95 % of such times are no longer; to within 3 %.";
+    ONE_WAY_DELAY_P99_S: "one_way_delay_p99_s", "s", "99 % one-way delay",
+        "99 % of such times are no longer; to within 3 %.";
+    ONE_WAY_DELAY_MAX_S: "one_way_delay_max_s", "s", "Largest one-way delay",
+        "The largest such time.";
+    JITTER_S: "jitter_s", "s", "Interarrival jitter",
+        "Flows over UDP: J of RFC 3550 section 6.4.1, J += (|D| - J) / 16 for each datagram, D the difference between its transit time and \
+         that of the one that came before it: the mean of J after each datagram that came while measured. RTP reports and iperf print the \
+         last J.";
+    REORDERED_PACKETS: "reordered_packets", "", "Reordered packets",
+        "Flows over UDP: datagrams that came while measured after one that was sent later (RFC 4737 section 3.3); duplicates are not counted.";
+    DUPLICATE_PACKETS: "duplicate_packets", "", "Duplicate packets",
+        "Flows over UDP: datagrams that came while measured and had come before.";
     UTILISATION: "utilisation", "", "Utilisation",
         "Bits transmitted while measured, headers and packets lost on the wire included, over what the rate allows in \
          that time. Of a flow or group: bits of its data packets that reached the receivers' hosts, headers included, over \

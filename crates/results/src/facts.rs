@@ -6,7 +6,7 @@
 use crate::{LinkFacts, MiddleboxFacts, PathUse, Warning};
 use longhaul_scenario::{Network, Scenario};
 use longhaul_tcp::{LimitedTime, Stats};
-use longhaul_traffic::Qoe;
+use longhaul_traffic::{Qoe, Reception};
 use longhaul_units::{DeclaredId, Duration, FlowId, Histogram, IdVec, Instant, MiddleboxId, counters};
 
 /// A run.
@@ -69,6 +69,8 @@ pub struct FlowFacts {
     pub probes: bool,
     /// Connections that never opened since their probes failed.
     pub failed_starts: u64,
+    /// What its receiver has measured of datagrams, if it is a flow over UDP.
+    pub datagrams: Option<Reception>,
 }
 
 /// What a flow has counted from its start on.

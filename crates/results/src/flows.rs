@@ -6,9 +6,13 @@ use crate::metric::*;
 use crate::opinion::{self, Call};
 use crate::predictions::predictions;
 use crate::{FlowFacts, FlowSummary, Metrics, PathUseSummary, ReductionTimes, SenderFacts, WholeRun};
+use longhaul_scenario::Transport;
 use longhaul_tcp::{Limit, LimitedTime};
-use longhaul_traffic::{Qoe, Viewing};
+use longhaul_traffic::{Qoe, Reception, Viewing};
 use longhaul_units::{Duration, FlowId, Histogram, IdVec, Instant, LinkId};
+
+/// What a flow over UDP has for a congestion control.
+const NONE: &str = "none";
 
 pub(crate) fn flow_summary(context: &Context<'_>, flow: FlowId) -> FlowSummary {
     let (scenario, network) = (context.run.scenario, context.run.network);
@@ -24,20 +28,27 @@ pub(crate) fn flow_summary(context: &Context<'_>, flow: FlowId) -> FlowSummary {
         from: network.nodes[instance.from].clone(),
         to: network.nodes[instance.to].clone(),
         app: facts.app.kind,
-        variant: facts.stack.unwrap_or(match spec.quic() {
-            None => spec.tcp.variant.name(),
-            Some(_) => "quic",
+        variant: facts.stack.unwrap_or(match spec.transport {
+            Transport::Tcp => spec.tcp.variant.name(),
+            Transport::Quic => "quic",
+            Transport::Udp => "udp",
         }),
-        congestion: spec.quic().map_or(spec.tcp.congestion.name(), |quic| quic.congestion.name()),
-        slow_start: facts.stack.unwrap_or(match spec.quic() {
-            None => spec.tcp.slow_start.name(),
-            Some(quic) if context.congestion(flow).is_some() => quic.slow_start.name(),
-            Some(_) => "quinn",
+        congestion: match (spec.transport, spec.quic()) {
+            (Transport::Udp, _) => NONE,
+            (_, Some(quic)) => quic.congestion.name(),
+            (_, None) => spec.tcp.congestion.name(),
+        },
+        slow_start: facts.stack.unwrap_or(match (spec.transport, spec.quic()) {
+            (Transport::Udp, _) => NONE,
+            (_, Some(quic)) if context.congestion(flow).is_some() => quic.slow_start.name(),
+            (_, Some(_)) => "quinn",
+            (_, None) => spec.tcp.slow_start.name(),
         }),
         mss_bytes: context.mss(flow),
         start_s: instance.start.as_secs_f64(),
         data_path: positions(context.data_path(flow)),
-        ack_path: positions(context.ack_path(flow)),
+        // Datagrams are not acknowledged.
+        ack_path: if context.udp(flow).is_some() { vec![] } else { positions(context.ack_path(flow)) },
         access_rate_bps: access_rates.min().map(|rate| rate as f64),
         base_rtt_s: context.base_rtt(flow).as_secs_f64(),
         state: facts.state.clone(),
@@ -89,6 +100,7 @@ fn flow_metrics(context: &Context<'_>, flow: FlowId) -> Metrics {
     metrics.set(COMPLETION_TIME_S, took.map(Duration::as_secs_f64));
     set_response_metrics(&mut metrics, &[facts]);
     set_felt_metrics(&mut metrics, &[facts]);
+    set_datagram_metrics(&mut metrics, &[facts]);
     metrics.set(RTT_MEAN_S, sender.mean_rtt().map(Duration::as_secs_f64));
     metrics.set(RTT_MIN_S, sender.rtt_range.map(|(least, _)| least.as_secs_f64()));
     metrics.set(RTT_MAX_S, sender.rtt_range.map(|(_, most)| most.as_secs_f64()));
@@ -176,6 +188,7 @@ pub(crate) fn group_metrics(
     metrics.set(CONGESTION_SIGNAL_RATE, ratio(signals, arrived));
     set_response_metrics(&mut metrics, &facts);
     set_felt_metrics(&mut metrics, &facts);
+    set_datagram_metrics(&mut metrics, &facts);
     if facts.iter().any(|facts| facts.app.has_end) {
         let times = completion_times(context, members, flows);
         metrics.set(COMPLETED_FLOWS, times.len() as f64);
@@ -268,6 +281,24 @@ fn set_felt_metrics(metrics: &mut Metrics, flows: &[&FlowFacts]) {
         metrics.set(CALL_DELAY_S, mean(calls.iter().map(|call| call.delay_s).collect()));
         metrics.set(LATE_MESSAGES, mean(calls.iter().map(|call| call.late).collect()));
     }
+}
+
+/// What receivers have measured of datagrams, where there are flows over UDP.
+fn set_datagram_metrics(metrics: &mut Metrics, flows: &[&FlowFacts]) {
+    let mut all: Option<Reception> = None;
+    for reception in flows.iter().filter_map(|facts| facts.datagrams.as_ref()) {
+        all.get_or_insert_default().merge(reception);
+    }
+    let Some(Reception { duplicates, reordered, delays, jitter, .. }) = all else { return };
+    let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
+    metrics.set(ONE_WAY_DELAY_MEAN_S, seconds(delays.mean()));
+    metrics.set(ONE_WAY_DELAY_P50_S, seconds(delays.quantile(0.5)));
+    metrics.set(ONE_WAY_DELAY_P95_S, seconds(delays.quantile(0.95)));
+    metrics.set(ONE_WAY_DELAY_P99_S, seconds(delays.quantile(0.99)));
+    metrics.set(ONE_WAY_DELAY_MAX_S, seconds(delays.max()));
+    metrics.set(JITTER_S, ratio(jitter.0, jitter.1 as f64));
+    metrics.set(REORDERED_PACKETS, reordered as f64);
+    metrics.set(DUPLICATE_PACKETS, duplicates as f64);
 }
 
 /// What ACK congestion control did for these flows, where one of them has it.

@@ -9,6 +9,9 @@ use longhaul_units::{FlowId, LinkId, Size};
 pub(crate) fn predictions(context: &Context<'_>, flow: FlowId) -> Metrics {
     let sender = &context.facts(flow).sender;
     let mut predicted = Metrics::default();
+    if context.udp(flow).is_some() {
+        return predicted;
+    }
     predicted.set(FAIR_SHARE_BPS, fair_share(context, flow));
     let Some(rtt) = sender.mean_rtt() else { return predicted };
     let window = context.largest_window(flow);

@@ -5,8 +5,8 @@ use crate::context::Context;
 use crate::metric::*;
 use crate::{FlowFailure, FlowSummary, LinkSummary, Metric, MiddleboxSummary, Warning};
 use longhaul_cc::{Algorithm, Pacing, SlowStartKind};
-use longhaul_scenario::middlebox::OnQuic;
-use longhaul_scenario::{CarrierSpec, MiddleboxInstance, MiddleboxSpec, ShareSpec};
+use longhaul_scenario::middlebox::OnOthers;
+use longhaul_scenario::{CarrierSpec, MiddleboxInstance, MiddleboxSpec, ShareSpec, Transport};
 use longhaul_units::{
     DeclaredId, Duration, Figure, FlowId, GroupId, IdVec, Limit, LinkId, MiddleboxId, apart, ids, readable,
 };
@@ -211,7 +211,7 @@ fn first_rto(context: &Context<'_>, flow: &FlowSummary) -> Option<String> {
     let (tcp, rtt_s) = (context.tcp(flow.id), round_trip(context, flow));
     let rtt = Duration::from_secs_f64(rtt_s);
     let detects = tcp.timestamps && tcp.spurious_detection.eifel;
-    if context.quic(flow.id).is_some() || tcp.established || detects || rtt <= tcp.rto.initial {
+    if !context.is_tcp(flow.id) || tcp.established || detects || rtt <= tcp.rto.initial {
         return None;
     }
     let never = rtt > RTO_AFTER_SYN_LOSS.max(tcp.rto.initial) && !tcp.timestamps;
@@ -236,7 +236,7 @@ fn first_rto(context: &Context<'_>, flow: &FlowSummary) -> Option<String> {
 /// before a slow one is over.
 fn early_timeouts(context: &Context<'_>, flow: &FlowSummary) -> Option<String> {
     let metric = |metric: Metric| flow.metrics.get(metric);
-    if context.quic(flow.id).is_some() {
+    if !context.is_tcp(flow.id) {
         return None;
     }
     let (timeouts, lost) = (metric(TIMEOUTS)?, metric(LOST_PACKETS)?);
@@ -285,28 +285,32 @@ fn held_beyond_the_path(
     context.run.network.middleboxes.iter().filter_map(warning).collect()
 }
 
-/// Flows that middleboxes for TCP forward unchanged, since QUIC shows them neither sequence numbers nor ACKs.
+/// Flows that middleboxes for TCP forward unchanged, since QUIC shows them neither sequence numbers nor ACKs, and UDP has none.
 fn untouched_by_middleboxes(context: &Context<'_>) -> Vec<Warning> {
     let (scenario, network) = (context.run.scenario, context.run.network);
-    let warning = |middlebox: &MiddleboxInstance| {
+    let warning = |middlebox: &MiddleboxInstance, transport: Transport| {
         let spec = scenario.middlebox(middlebox.id);
-        let OnQuic::Unchanged(also) = spec.on_quic() else { return None };
+        let OnOthers::Unchanged(also) = spec.on_others() else { return None };
         let mut groups: Vec<GroupId> =
             middlebox.flows.iter().map(|flow| network.flows[*flow].group).collect();
         groups.dedup();
-        let quic = groups.into_iter().filter(|group| scenario.group(*group).quic().is_some());
-        let names: Vec<&str> = quic.map(|group| scenario.group(group).name.as_str()).collect();
+        let carried = groups.into_iter().map(|group| scenario.group(group));
+        let names: Vec<&str> =
+            carried.filter(|spec| spec.transport == transport).map(|spec| spec.name.as_str()).collect();
+        let why = match transport {
+            Transport::Udp => format!("UDP has nothing that a {} works with", spec.kind()),
+            Transport::Quic | Transport::Tcp => format!("QUIC encrypts what a {} works with", spec.kind()),
+        };
         (!names.is_empty()).then(|| Warning {
             code: "untouched_by_middlebox",
             object: middlebox.name.clone(),
-            message: format!(
-                "it forwards {} unchanged: QUIC encrypts what a {} works with{also}",
-                names.join(", "),
-                spec.kind(),
-            ),
+            message: format!("it forwards {} unchanged: {why}{also}", names.join(", ")),
         })
     };
-    network.middleboxes.iter().filter_map(warning).collect()
+    let others = |middlebox| {
+        [Transport::Quic, Transport::Udp].into_iter().filter_map(move |of| warning(middlebox, of))
+    };
+    network.middleboxes.iter().flat_map(others).collect()
 }
 
 /// Hops of which each takes a link for its own.
@@ -424,7 +428,7 @@ fn queues_below_a_packet(context: &Context<'_>, links: &IdVec<DeclaredId, LinkSu
 
 /// The largest window that the receiver can offer; `None` if it is unlimited and, with TCP, scaled.
 fn window_bytes(context: &Context<'_>, flow: &FlowSummary) -> Option<f64> {
-    let scales = context.quic(flow.id).is_some() || context.tcp(flow.id).window_scaling;
+    let scales = !context.is_tcp(flow.id) || context.tcp(flow.id).window_scaling;
     let unscaled = (!scales).then_some(f64::from(u16::MAX));
     let buffer = context.largest_window(flow.id).map(|bytes| bytes as f64);
     match (buffer, unscaled) {

@@ -33,6 +33,7 @@ tcp = { mss = "1460 B", receive_buffer = "64 KiB" }
 fn flow(fast_retransmits: Option<u64>, finished: Option<Instant>) -> FlowFacts {
     let seconds = Duration::from_secs;
     FlowFacts {
+        datagrams: None,
         app: AppFacts { kind: "bulk", has_end: true, finished, responses: None, pages: None, qoe: None },
         server_sends: false,
         stack: None,

@@ -18,6 +18,7 @@ mod tcp_changes;
 mod times;
 mod traces;
 mod traffic;
+mod udp;
 mod validate;
 
 pub use error::ScenarioError;
@@ -44,6 +45,7 @@ pub use tcp_changes::TcpChanges;
 pub use times::TimesSpec;
 pub use traces::ReadTable;
 pub use traffic::FlowSpec;
+pub use udp::UdpSpec;
 
 /// Version of the software, part of a run's identity.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -83,6 +83,9 @@ pub fn load_with(
     for flow in scenario.flow.iter_mut().filter(|flow| flow.transport == Transport::Quic) {
         flow.quic.get_or_insert_default();
     }
+    for flow in scenario.flow.iter_mut().filter(|flow| flow.transport == Transport::Udp) {
+        flow.udp.get_or_insert_default();
+    }
     let problem = match validate(&scenario).into_iter().next() {
         None => {
             let folder = folder.map_or_else(|| traces::beside(source_name), Path::to_path_buf);

@@ -108,9 +108,9 @@ const KINDS: [(&[&str], &str, &str); 5] = [
     (&["fifo", "pfifo", "bfifo", "tail_drop", "drop_tail"], "droptail", "here it is kind = \"droptail\""),
     (&["sfq"], "drr", "the nearest is kind = \"drr\""),
     (
-        &["udp"],
-        "quic",
-        "there is no UDP alone: QUIC runs over it, and app = { kind = \"cbr\", ... } sends at a constant rate",
+        &["rtp", "rtcp"],
+        "udp",
+        "here it is transport = \"udp\", with app = { kind = \"cbr\", message = \"160 B\", rate = \"64 kbit/s\", voice = true } for a call",
     ),
 ];
 
@@ -206,7 +206,7 @@ mod tests {
             ("policer", "throttle", "kind = \"throttle\""),
             ("cake", "fq_codel", "kind = \"fq_codel\""),
             ("fifo", "droptail", "kind = \"droptail\""),
-            ("udp", "quic", "there is no UDP alone"),
+            ("rtp", "udp", "transport = \"udp\""),
             ("voip", "cbr", "voice = true"),
         ] {
             let help = kind(given, &[known, "another"]).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! The network that a scenario describes, with every shorthand expanded: nodes, directed links, single flows and their
 //! paths. Routing is static: least propagation delay, then fewest hops, then the order of the document.
 
-use crate::{AccessSpec, Between, DumbbellSpec, FlowSpec, Scenario};
+use crate::{AccessSpec, Between, DumbbellSpec, FlowSpec, Scenario, Transport};
 use longhaul_path::LinkConfig;
 use longhaul_units::{
     ConnectionId, DeclaredId, Duration, EndpointId, FlowId, GroupId, Id, IdVec, Instant, LinkId, MiddleboxId,
@@ -51,7 +51,7 @@ pub struct FlowInstance {
     pub first_connection: ConnectionId,
     /// How many connections it has, at most at a time; most flows are one.
     pub connections: usize,
-    /// QUIC carries it, which middleboxes cannot read.
+    /// Another transport than TCP carries it, on which middleboxes do not act.
     pub sealed: bool,
 }
 
@@ -154,7 +154,7 @@ impl Network {
                 let stop = stops.as_ref().map(|stops| stops[index]);
                 let stop = stop.or(spec.duration.map(|duration| start + duration));
                 let connections = spec.app.connections();
-                let sealed = spec.quic().is_some();
+                let sealed = spec.transport != Transport::Tcp;
                 let transfer =
                     Transfer { name, group, streams: spec.streams, connections, sealed, start, stop };
                 network.add_transfer(transfer, [&from, &to], core.clone(), access);

@@ -20,6 +20,20 @@ pub enum Transport {
     Tcp,
     /// QUIC (RFC 9000), set by `quic`: quinn-proto in virtual time.
     Quic,
+    /// UDP (RFC 768), set by `udp`: each message of an application travels as datagrams, at the application's pace. Nothing is
+    /// acknowledged or sent again, and nothing gives way to other traffic.
+    Udp,
+}
+
+impl Transport {
+    /// Its name as messages have it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Transport::Tcp => "TCP",
+            Transport::Quic => "QUIC",
+            Transport::Udp => "UDP",
+        }
+    }
 }
 
 /// Who controls congestion on a QUIC connection: a congestion control of this list, or one of quinn-proto's own.

@@ -1,6 +1,6 @@
 //! The document's tables for flows: where, when, what.
 
-use crate::{AccessSpec, FlowInstance, QuicSpec, TcpSpec, TimesSpec, Transport};
+use crate::{AccessSpec, FlowInstance, QuicSpec, TcpSpec, TimesSpec, Transport, UdpSpec};
 use longhaul_traffic::{App, AppSpec, Ending, Setup};
 use longhaul_units::Duration;
 use schemars::JsonSchema;
@@ -67,12 +67,20 @@ pub struct FlowSpec {
     /// The QUIC connection's settings, at both ends; only with `transport = "quic"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quic: Option<QuicSpec>,
+    /// Settings of the flow's datagrams; only with `transport = "udp"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub udp: Option<UdpSpec>,
 }
 
 impl FlowSpec {
-    /// The settings of its QUIC connections; `None` if it uses TCP.
+    /// The settings of its QUIC connections; `None` if it uses another transport.
     pub fn quic(&self) -> Option<&QuicSpec> {
         self.quic.as_ref().filter(|_| self.transport == Transport::Quic)
+    }
+
+    /// The settings of its datagrams; `None` if it uses another transport than UDP.
+    pub fn udp(&self) -> Option<&UdpSpec> {
+        self.udp.as_ref().filter(|_| self.transport == Transport::Udp)
     }
 
     /// The application of one of its flows in a run with `seed`.
@@ -81,8 +89,9 @@ impl FlowSpec {
             start: flow.start,
             stop: flow.stop,
             ending: self.ending,
-            mss: self.tcp.mss,
+            mss: self.udp().map_or(self.tcp.mss, |udp| udp.payload),
             stream: (flow.stream, self.streams),
+            datagrams: self.udp().is_some(),
             seed,
             name: flow.transfer_name(),
         })

@@ -36,6 +36,8 @@ pub(crate) enum Watch {
     Ports,
     /// It is one of a QUIC connection, which has a place of its own.
     Quic,
+    /// It is one of a flow over UDP, which has a place of its own.
+    Udp,
 }
 
 /// One end of a flow's connection, by its settings. Probes are a connection request and are always sent: with them

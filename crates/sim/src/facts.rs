@@ -2,6 +2,7 @@
 
 use crate::monitor::FlowMonitor;
 use crate::recorder::Capture;
+use crate::udp::UdpFlow;
 use crate::world::World;
 use longhaul_quic::explained;
 use longhaul_results::{
@@ -34,7 +35,8 @@ fn flow_facts(world: &World<'_>, flow: FlowId) -> FlowFacts {
     let (state, cwnd) = (flow_state(world, flow), world.cwnd_mean[flow]);
     let several = spec.connections() > 1;
     let quic = world.quic.of(flow);
-    let gave_up = !several && unfinished(world, flow) && state == State::Closed;
+    let udp = world.udp[flow].as_deref();
+    let gave_up = !several && udp.is_none() && unfinished(world, flow) && state == State::Closed;
     let failure = quic.and_then(|(quic, place)| quic.failure(place)).filter(|_| unfinished(world, flow));
     FlowFacts {
         app: AppFacts {
@@ -43,11 +45,21 @@ fn flow_facts(world: &World<'_>, flow: FlowId) -> FlowFacts {
             finished: app.finished(),
             responses: spec.asks().then(|| app.responses().clone()),
             pages: several.then(|| (app.pages().clone(), app.failed())),
-            qoe: app.started().then(|| app.qoe(world.now)).flatten(),
+            qoe: app
+                .started()
+                .then(|| match udp {
+                    Some(udp) => udp.qoe(world.now),
+                    None => app.qoe(world.now),
+                })
+                .flatten(),
         },
         server_sends: spec.data_sender() == Side::Server,
         stack: None,
-        state: quic.map_or_else(|| format!("{state:?}"), |(quic, place)| quic.state(place).to_string()),
+        state: match (quic, udp) {
+            (Some((quic, place)), _) => quic.state(place).to_string(),
+            (None, Some(udp)) => udp.state().to_string(),
+            (None, None) => format!("{state:?}"),
+        },
         failure: match failure {
             Some(_) => Some(FlowFailure::Other),
             None => gave_up.then_some(FlowFailure::GaveUp),
@@ -70,6 +82,7 @@ fn flow_facts(world: &World<'_>, flow: FlowId) -> FlowFacts {
         reductions: world.reductions[flow],
         probes: first.connection.congestion_control().probe().is_some(),
         failed_starts: world.failed_starts[flow],
+        datagrams: udp.map(UdpFlow::reception),
     }
 }
 
@@ -139,7 +152,8 @@ fn data_packets_delivered(world: &World<'_>) -> u64 {
     let counted = world.apps.ids().flat_map(|flow| open_endpoints(world, flow));
     let received =
         counted.map(|endpoint| world.endpoints[endpoint].connection.stats().data_segments_received);
-    received.sum::<u64>() + ended.sum::<u64>() + world.quic.data_packets()
+    let over_udp = world.udp.iter().flatten().map(|udp| udp.data_packets());
+    received.sum::<u64>() + ended.sum::<u64>() + world.quic.data_packets() + over_udp.sum::<u64>()
 }
 
 /// The endpoints of a flow that have a connection.

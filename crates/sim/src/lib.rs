@@ -21,6 +21,7 @@ mod sampling;
 mod serving;
 mod streams;
 mod totals;
+mod udp;
 mod world;
 
 pub use longhaul_cc::closed_form;

@@ -5,7 +5,7 @@ use crate::datagram::{UDP_HEADERS, stand_in};
 use longhaul_middlebox::Sparse;
 use longhaul_quic::Datagram;
 use longhaul_segment::{Ecn, Segment};
-use longhaul_units::EndpointId;
+use longhaul_units::{EndpointId, Instant};
 use std::net::IpAddr;
 
 /// What links and queues need of a packet, and where its segment is: four numbers, since a packet is copied some ten times on its way.
@@ -118,10 +118,21 @@ pub(crate) struct Segments {
 /// What a packet carries that is more than a length.
 #[derive(Clone)]
 enum Cargo {
-    /// It is a UDP datagram.
+    /// It is a UDP datagram of QUIC.
     Datagram(Box<Datagram>),
+    /// It is a UDP datagram that nothing else is known of.
+    Stamp(Stamp),
     /// What a middlebox has written for its other node.
     Payload(Box<Sparse>),
+}
+
+/// What a receiver of plain datagrams has to know of one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stamp {
+    /// The lowest 32 bits of its number in its flow.
+    pub number: u32,
+    /// When the application has written it.
+    pub written: Instant,
 }
 
 /// Of packets that carry none.
@@ -172,12 +183,44 @@ impl Segments {
         Some(Packet { wire_len, ..packet })
     }
 
-    /// The UDP datagram that a packet carries, if it is one.
+    /// Makes a packet of a plain UDP datagram with so many bytes of payload, which are only a length.
+    pub fn stamped_packet(
+        &mut self,
+        to: EndpointId,
+        weight: u8,
+        ecn: Ecn,
+        payload_len: u32,
+        stamp: Stamp,
+    ) -> Option<Packet> {
+        let packet = self.packet(to, weight, |slot| {
+            *slot = Segment { payload_len, ..Segment::default() };
+            Some((ecn, UDP_HEADERS + payload_len))
+        })?;
+        self.put_cargo(&packet, Cargo::Stamp(stamp));
+        Some(packet)
+    }
+
+    /// The stamp of a plain UDP datagram, if a packet is one.
+    pub fn stamp(&self, packet: &Packet) -> Option<Stamp> {
+        match self.cargo.get(packet.slot as usize)?.as_ref()? {
+            Cargo::Stamp(stamp) => Some(*stamp),
+            Cargo::Datagram(_) | Cargo::Payload(_) => None,
+        }
+    }
+
+    /// Whether a packet is a UDP datagram, of whatever kind: its segment stands in for it.
+    #[inline]
+    pub fn is_datagram(&self, packet: &Packet) -> bool {
+        let cargo = self.cargo.get(packet.slot as usize).and_then(Option::as_ref);
+        matches!(cargo, Some(Cargo::Datagram(_) | Cargo::Stamp(_)))
+    }
+
+    /// The UDP datagram of QUIC that a packet carries, if it is one.
     #[inline]
     pub fn datagram(&self, packet: &Packet) -> Option<&Datagram> {
         match self.cargo.get(packet.slot as usize)?.as_ref()? {
             Cargo::Datagram(datagram) => Some(datagram),
-            Cargo::Payload(_) => None,
+            Cargo::Stamp(_) | Cargo::Payload(_) => None,
         }
     }
 
@@ -185,7 +228,7 @@ impl Segments {
     pub fn take_datagram(&mut self, packet: &Packet) -> Option<Datagram> {
         match self.cargo.get_mut(packet.slot as usize)?.take()? {
             Cargo::Datagram(datagram) => Some(*datagram),
-            Cargo::Payload(_) => None,
+            Cargo::Stamp(_) | Cargo::Payload(_) => None,
         }
     }
 

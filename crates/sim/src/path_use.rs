@@ -45,6 +45,9 @@ impl World<'_> {
 
     /// Time under each limit of a flow's sender, and its timeouts, from the start to now.
     fn limits_of(&self, flow: FlowId) -> (LimitedTime, u64) {
+        if let Some(udp) = &self.udp[flow] {
+            return (udp.limited(self.now), 0);
+        }
         if self.reused[flow].is_none() && self.quic.of(flow).is_none() {
             let sender = &self.data_sender(flow).connection;
             return (sender.limited_time(self.now), sender.stats().timeouts);

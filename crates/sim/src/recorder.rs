@@ -22,8 +22,8 @@ pub(crate) struct Captured {
 /// What is kept of a captured packet.
 enum Content {
     Tcp(Segment),
-    /// The first bytes of a UDP datagram's payload.
-    Udp(Box<[u8]>),
+    /// The first bytes of a UDP datagram's payload, and the port of its flow's passive end.
+    Udp(u16, Box<[u8]>),
 }
 
 /// What became of a capture.
@@ -240,8 +240,9 @@ impl Recorder {
             header.clear();
             let encoded = match &captured.content {
                 Content::Tcp(segment) => longhaul_segment::wire::encode_headers(&ip, segment, &mut header),
-                Content::Udp(payload) => {
-                    datagram::encode(&ip, captured.packet.to, captured.packet.wire_len, payload, &mut header)
+                Content::Udp(port, payload) => {
+                    let (to, len) = (captured.packet.to, captured.packet.wire_len);
+                    datagram::encode(&ip, to, *port, len, payload, &mut header)
                 }
             };
             let written = encoded.map_err(|why| why.to_string()).and_then(|()| {
@@ -286,9 +287,10 @@ impl Observer<Segments> for Recorder {
     fn offered(&mut self, now: Instant, link: LinkId, packet: &Packet, segments: &Segments) {
         self.monitored(link, packet, FlowMonitor::offered);
         if self.taps[link] {
-            let content = match segments.datagram(packet) {
-                None => Content::Tcp(*segments.get(packet)),
-                Some(datagram) => Content::Udp(datagram::captured(datagram)),
+            let content = match (segments.datagram(packet), segments.stamp(packet)) {
+                (Some(datagram), _) => Content::Udp(datagram::PORTS[1], datagram::captured(datagram)),
+                (None, Some(_)) => Content::Udp(datagram::PLAIN_PORT, Box::default()),
+                (None, None) => Content::Tcp(*segments.get(packet)),
             };
             self.captured.push(Captured { time: now, link, packet: *packet, content });
         }

@@ -16,8 +16,10 @@ impl World<'_> {
         let (first, side) = (self.first_connection(flow), self.data_side(flow));
         let over_quic = self.quic.of(flow);
         let over_quic = over_quic.map(|(quic, place)| quic.totals(self.now, place, side));
+        let over_udp = self.udp[flow].as_deref().map(|udp| udp.totals(self.now));
         let mut totals = match &self.reused[flow] {
             _ if over_quic.is_some() => over_quic.unwrap_or_default(),
+            _ if over_udp.is_some() => over_udp.unwrap_or_default(),
             None => self.totals_of_connection(first.end(side)),
             Some(reused) => {
                 let open = reused.open_pairs().map(|pair| first.after(pair).end(side));
@@ -44,6 +46,7 @@ impl World<'_> {
             self.flow_baseline[flow] = self.totals(flow);
             self.reductions[flow] = ReductionTimes::default();
             self.apps[flow].clear_times(self.now);
+            self.udp[flow].iter_mut().for_each(|udp| udp.measure_anew());
         }
         for (place, link) in self.declared.enumerated() {
             self.link_baseline[place] = LinkSnapshot::of(self.fabric.link(*link), self.now);
@@ -103,7 +106,7 @@ impl World<'_> {
             None => self.connection_sample(flow),
             Some(reused) => self.sample_of_several(flow, reused),
         };
-        if measuring && !ended {
+        if measuring && !ended && self.udp[flow].is_none() {
             self.cwnd_mean[flow].add(state.cwnd_bytes);
         }
         if !(self.recorder.recording || self.scenario.run.peak_goodput) || span.is_zero() {
@@ -138,7 +141,7 @@ impl World<'_> {
         let mut inspection = Inspection::default();
         match self.quic.of(flow) {
             Some((quic, _)) => quic.inspect(self.data_side(flow), &mut inspection),
-            None if self.reused[flow].is_some() => return,
+            None if self.reused[flow].is_some() || self.udp[flow].is_some() => return,
             None => self.data_sender(flow).connection.congestion_control().inspect(&mut inspection),
         }
         let (time_s, flow) = (self.now.as_secs_f64(), flow.0);
@@ -162,6 +165,15 @@ impl World<'_> {
                 retransmitted: totals.sender.retransmitted_segments,
             };
             return (sample, quic.row(side));
+        }
+        if self.udp[flow].is_some() {
+            let totals = self.totals(flow);
+            let sample = FlowSample {
+                sent_bytes: totals.sender.data_bytes_sent,
+                received: totals.delivered,
+                retransmitted: 0,
+            };
+            return (sample, FlowRow::default());
         }
         let sender = &self.data_sender(flow).connection;
         let stats = sender.stats();

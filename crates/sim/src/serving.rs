@@ -116,6 +116,9 @@ impl World<'_> {
         let index = packet.to;
         let endpoint = &self.endpoints[index];
         let watch = endpoint.watch;
+        if watch == Watch::Udp {
+            return self.receive_over_udp(packet);
+        }
         if endpoint.connection.state() == State::Closed {
             let segment = *self.fabric.freight.get(&packet);
             self.fabric.freight.release(packet);
@@ -187,8 +190,10 @@ impl World<'_> {
     /// Does all that an endpoint requires after an input: sends, notifies the application, sets the timer.
     #[inline]
     pub fn serve(&mut self, index: EndpointId, hand_over: bool) {
-        if self.endpoints[index].watch == Watch::Quic {
-            return self.serve_quic(index, hand_over);
+        match self.endpoints[index].watch {
+            Watch::Quic => return self.serve_quic(index, hand_over),
+            Watch::Udp => return,
+            Watch::Nothing | Watch::Trace | Watch::Ports => {}
         }
         loop {
             self.transmit(index, hand_over);

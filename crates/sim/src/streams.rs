@@ -92,6 +92,10 @@ impl World<'_> {
             self.call_over_quic(flow, serving, action);
             return self.take_note(flow, before);
         }
+        if self.udp[flow].is_some() {
+            self.call_over_udp(flow, action);
+            return self.take_note(flow, before);
+        }
         let mut touched = std::mem::take(&mut self.touched);
         touched.extend(first);
         let mut streams = FlowStreams {

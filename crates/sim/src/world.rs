@@ -9,6 +9,7 @@ use crate::quic::Connections;
 use crate::recorder::{Capture, Recorder};
 use crate::reused::{NO_GOAL, Reused};
 use crate::totals::{Totals, note_reduction};
+use crate::udp::UdpFlow;
 use longhaul_fabric::{Ahead, Fabric, Source, Stage, Topology, Way};
 use longhaul_middlebox::Sparse;
 use longhaul_results::{LinkSnapshot, PathUse, ReductionTimes};
@@ -52,6 +53,8 @@ pub(crate) struct World<'a> {
     pub endpoints: IdVec<EndpointId, Endpoint>,
     /// The QUIC connections.
     pub quic: Connections,
+    /// Flows over UDP.
+    pub udp: IdVec<FlowId, Option<Box<UdpFlow>>>,
     pub apps: IdVec<FlowId, App>,
     /// Connections of flows that have one after the other.
     pub reused: IdVec<FlowId, Option<Box<Reused>>>,
@@ -151,6 +154,7 @@ impl<'a> World<'a> {
             fabric,
             endpoints: IdVec::with_capacity(2 * network.connection_flows.len()),
             quic: Connections::new(scenario, network, base),
+            udp: IdVec::with_capacity(flows),
             apps: IdVec::with_capacity(flows),
             reused: IdVec::with_capacity(flows),
             touched: vec![],
@@ -227,6 +231,8 @@ impl<'a> World<'a> {
         let client_port = 1024 + (flow.0 % 60_000) as u16;
         let pairs = spec.app.connections();
         let quic = spec.quic();
+        let udp = spec.udp();
+        self.udp.push(udp.map(|udp| Box::new(UdpFlow::new(udp, &spec.app, instance.start))));
         let reused = pairs > 1 && quic.is_none();
         self.reused.push(reused.then(|| Box::new(Reused::new(pairs, &instance.name, seed))));
         for pair in 0..pairs {
@@ -234,8 +240,8 @@ impl<'a> World<'a> {
                 let (local, remote) =
                     if side == Side::Client { (client_port, 80) } else { (80, client_port) };
                 let ports = Ports { local, remote };
-                let connection = if reused || quic.is_some() {
-                    // There is no connection before it is opened, and none of TCP where QUIC stands in its place.
+                let connection = if reused || quic.is_some() || udp.is_some() {
+                    // There is no connection before it is opened, and none of TCP where QUIC or UDP stands in its place.
                     let cc = spec.tcp.congestion_control(0);
                     Connection::listen(spec.tcp.config(), cc, SeqNumber(0), ports)
                 } else {
@@ -261,6 +267,7 @@ impl<'a> World<'a> {
                     weight: spec.weight,
                     watch: match side {
                         _ if quic.is_some() => Watch::Quic,
+                        _ if udp.is_some() => Watch::Udp,
                         _ if reused => Watch::Ports,
                         side if spec.trace && side == data_side => Watch::Trace,
                         _ => Watch::Nothing,

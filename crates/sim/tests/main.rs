@@ -24,4 +24,5 @@ mod situations;
 mod sttp;
 mod thin_return;
 mod traffic;
+mod udp;
 mod web_sessions;

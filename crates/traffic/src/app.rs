@@ -4,7 +4,7 @@
 //! An [`Application`] is called when it is time ([`App::act`]), when an end has received what it waits for ([`App::reached`]) and
 //! when connections open and end. It acts on [`Streams`] and sets in its [`Base`] when it acts again.
 
-use crate::Qoe;
+use crate::{Call, Qoe};
 use longhaul_units::{Duration, Histogram, Instant, Random, Side, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -71,10 +71,12 @@ pub struct Setup<'a> {
     pub stop: Option<Instant>,
     /// What becomes of its connections then.
     pub ending: Ending,
-    /// Payload of a full segment.
+    /// Payload of a full segment, or of a full datagram.
     pub mss: Size,
     /// Which of how many streams of a transfer it is.
     pub stream: (u32, u32),
+    /// Its messages travel as datagrams, each for itself, and not over a connection.
+    pub datagrams: bool,
     /// The run's seed.
     pub seed: u64,
     /// Name of its transfer.
@@ -129,6 +131,18 @@ pub trait Parameters {
     /// True if times of answers are measured.
     fn asks(&self) -> bool {
         false
+    }
+    /// True if it writes messages, at times of its own, and needs nothing to arrive: datagrams can carry it.
+    fn only_writes(&self) -> bool {
+        false
+    }
+    /// Bytes of its messages as datagrams carry them, if they are all the same.
+    fn datagram(&self) -> Option<Size> {
+        None
+    }
+    /// Settings of the call that it is, if it is one, and what a message takes to be spoken.
+    fn call(&self) -> Option<(Call, Duration)> {
+        None
     }
     /// Pairs of ends that one flow takes. A flow of several opens its connections itself ([`Streams::open`]), one after the
     /// other in the same pair; otherwise its one connection opens when it starts.

@@ -7,6 +7,8 @@
 mod access_log;
 pub mod app;
 pub mod apps;
+mod call;
+mod datagrams;
 mod draw;
 mod ns;
 mod qoe;
@@ -17,9 +19,11 @@ mod video;
 
 pub use app::{App, Application, Base, ENDLESS, End, Ending, Parameters, Setup, Stream, Streams, Timing};
 pub use apps::{AppSpec, Bulk, Cbr, Keystrokes, Messages, OnOff, Request, TraceBegin, TraceSpec, Web};
+pub use call::{Call, Codec, Playout};
+pub use datagrams::{Datagrams, Reception};
 pub use draw::{Count, Draw, Quantity, Volume};
 pub use longhaul_units::Side;
-pub use qoe::{Hearing, Qoe, Viewing};
+pub use qoe::{Hearing, Played, Qoe, Viewing};
 pub use table::NumberTable;
 pub use trace::{Format, Record, Trace, TraceError};
 pub use video::{Film, FrameSizes, VideoModel};

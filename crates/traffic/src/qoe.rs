@@ -1,5 +1,6 @@
 //! What people at the receiving end notice beside times of answers: how a film plays, and how late a call's messages come.
 
+use crate::Codec;
 use longhaul_units::{Duration, Histogram, Instant};
 use std::collections::VecDeque;
 
@@ -33,6 +34,23 @@ pub struct Hearing {
     pub delays: Histogram,
     /// What a message takes to be spoken.
     pub message: Duration,
+    /// What encoded the speech.
+    pub codec: Codec,
+    /// Messages that never came, each for itself: over a connection none.
+    pub missing: u64,
+    /// How they were played, where that does not follow from all delays.
+    pub played: Option<Played>,
+}
+
+/// How the messages of a call were played while measured.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Played {
+    /// Messages that came, or are later than they were to be played.
+    pub messages: u64,
+    /// Those that came too late.
+    pub late: u64,
+    /// Sum of the times in s from the writing of each until it was to be played.
+    pub delay_s: f64,
 }
 
 /// A player with a buffer: it shows frames at their rate once `needed` of them are there, stands still when the next one is missing,
@@ -147,6 +165,7 @@ impl Player {
 pub(crate) struct Listener {
     delays: Histogram,
     message: Duration,
+    codec: Codec,
     /// The connection stands.
     begun: bool,
     /// When the messages on their way were written, those of the call.
@@ -154,8 +173,8 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    pub fn new(message: Duration) -> Self {
-        Listener { delays: Histogram::default(), message, begun: false, underway: VecDeque::new() }
+    pub fn new(message: Duration, codec: Codec) -> Self {
+        Listener { delays: Histogram::default(), message, codec, begun: false, underway: VecDeque::new() }
     }
 
     /// The connection stands, and the call begins.
@@ -186,7 +205,7 @@ impl Listener {
         let mean = delays.mean().unwrap_or(Duration::ZERO);
         let so_far = self.underway.iter().flatten().map(|written| now.since((*written).min(now)));
         so_far.filter(|time| *time > mean).for_each(|time| delays.record(time));
-        Hearing { delays, message: self.message }
+        Hearing { delays, message: self.message, codec: self.codec, missing: 0, played: None }
     }
 }
 
@@ -260,7 +279,7 @@ mod tests {
 
     #[test]
     fn messages_on_their_way_count_once_they_are_late() {
-        let mut listener = Listener::new(Duration::from_millis(20));
+        let mut listener = Listener::new(Duration::from_millis(20), Codec::default());
         // Written during the handshake, and a second late for that.
         listener.message_written(at(0));
         listener.call_begins();

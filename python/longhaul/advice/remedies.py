@@ -386,6 +386,9 @@ _DEPLOY = "longhaul pep-config SCENARIO --out DIR; longhaul-pep run --config FIL
 
 
 def _proxies(found: Diagnosis) -> Iterator[Remedy]:
+    if all(section.get("transport") == "udp" for section in found.sections):
+        # They let datagrams pass.
+        return
     boxes = list(found.content.get("middlebox", ()))
     aims = {
         "loss on the link", "slow start", "short queue", "outage", "overshoot", "receiver's window", "pauses",

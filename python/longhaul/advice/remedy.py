@@ -166,9 +166,13 @@ def remedy(
 def each(found: Diagnosis, key: str, value: Any, only: Callable[[Any], bool] | None = None) -> dict[str, Any]:
     """A setting of every group that is to be served."""
     of = key.partition(".")[0]
-    known = [section for section in found.sections if of not in ("tcp", "quic") or uses_tcp(section) == (of == "tcp")]
+    known = [section for section in found.sections if of not in ("tcp", "quic") or _transport(section) == of]
     chosen = [section for section in known if only is None or only(section)]
     return {f"flow.{found.keys[section['name']]}.{key}": value for section in chosen}
+
+
+def _transport(section: Mapping[str, Any]) -> str:
+    return "tcp" if uses_tcp(section) else str(section.get("transport", ""))
 
 
 def tcp(found: Diagnosis, key: str, value: Any) -> dict[str, Any]:

@@ -12,10 +12,10 @@
 """
 
 from . import app, box, congestion, loss, queue, slow_start
-from .parts import access, bottleneck, change, direction, outage, quic, reordering, rto, run, tcp
+from .parts import access, bottleneck, change, direction, outage, quic, reordering, rto, run, tcp, udp
 from .section import Section
 
 __all__ = [
     "Section", "access", "app", "bottleneck", "box", "change", "congestion", "direction", "loss", "outage", "queue", "quic",
-    "reordering", "rto", "run", "slow_start", "tcp",
+    "reordering", "rto", "run", "slow_start", "tcp", "udp",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Tables without a kind: settings of TCP and QUIC, directions of links, outages, changes.
+"""Tables without a kind: settings of TCP, QUIC and UDP, directions of links, outages, changes.
 
 Made by scripts/make-settings from the schema of scenarios: not written by hand.
 """
@@ -594,3 +594,12 @@ def run(
             "warmup": warmup,
         }
     )
+
+
+def udp(*, ecn: bool | None = None, payload: str | None = None) -> Section:
+    """Settings of a flow over UDP (RFC 768).
+
+    * `ecn`: Datagrams are ECN-capable, ECT(0): queues that mark do so instead of dropping them.
+    * `payload`: Largest payload of a datagram: a longer message is sent as several.
+    """
+    return given({"ecn": ecn, "payload": payload})

@@ -109,6 +109,11 @@ class Case:
         return self.section.get("transport") == "quic"
 
     @property
+    def is_udp(self) -> bool:
+        """Whether the flows are of UDP: nothing is acknowledged, and the application alone decides what is sent."""
+        return self.section.get("transport") == "udp"
+
+    @property
     def transport(self) -> dict[str, Any]:
         """The settings of the flows' connections."""
         found: dict[str, Any] = self.section.get("quic" if self.is_quic else "tcp") or {}

@@ -10,7 +10,7 @@ in the run (no packet was dropped, no outage fell into the flows' time).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -77,6 +77,9 @@ class Intervention:
 
 def interventions(case: Case) -> list[Intervention]:
     """Those that can have an effect on a group; of equal effects the first is named."""
+    if case.is_udp:
+        # There are no windows, timers or repairs, and nothing comes back.
+        return [one for maker in (_wire, _own_losses, _takers, _queues, _script, _others, _path) for one in maker(case)]
     makers = (
         _timers, _windows, _own_pace, _returns, _proxies, _wire, _own_losses, _row, _overshoot, _takers, _queues, _script, _others, _small,
         _starts, _repairs, _crowd, _control,
@@ -747,6 +750,10 @@ def _others(case: Case) -> Iterator[Intervention]:
 def _has_more(case: Case, flows: list[dict[str, Any]]) -> bool:
     """Whether flows have more than an equal share of their links on average, and this group has less of its own."""
 
+    if all(flow.get("variant") == "udp" for flow in flows):
+        # It takes what it writes, whatever a fair share is.
+        return _rate(flows) > _rate(case.flows)
+
     def of_share(several: list[dict[str, Any]]) -> float:
         shares = [
             float(flow["metrics"].get("goodput_bps") or 0.0) / fair
@@ -756,6 +763,11 @@ def _has_more(case: Case, flows: list[dict[str, Any]]) -> bool:
         return math.fsum(shares) / len(shares) if shares else 0.0
 
     return of_share(flows) > _MORE and of_share(case.flows) < 1.0
+
+
+def _rate(flows: list[dict[str, Any]]) -> float:
+    """The mean goodput of flows in bit/s."""
+    return math.fsum(metric(flow, "goodput_bps") for flow in flows) / len(flows) if flows else 0.0
 
 
 def _groups(case: Case, *, takers: bool) -> Iterator[Intervention]:
@@ -855,7 +867,9 @@ def _path(case: Case) -> Iterator[Intervention]:
     """The path itself, and what the application writes: what is left when nothing else was in the way."""
     name = case.group
     app = case.section.get("app") or {}
-    if app.get("kind") in ("cbr", "on_off", "messages", "video", "trace"):
+    if case.is_udp:
+        yield from _written_faster(name, app)
+    elif app.get("kind") in ("cbr", "on_off", "messages", "video", "trace"):
         rate = f", which writes {app['rate']}" if app.get("rate") else ""
         yield Intervention(
             f"app {name}", "application", f"its application{rate}", _in_section(name, "app", {"kind": "bulk"}), PATH
@@ -890,13 +904,24 @@ def _path(case: Case) -> Iterator[Intervention]:
                     ],
                 )
 
+    trip = quantity(min(case.rtt, case.answer_s or math.inf), "s")
+    one_way = quantity(math.fsum(case.delay(link) for link in case.path("data_path")), "s")
     yield Intervention(
         f"delay {' '.join(links)}",
         "delay",
-        f"the path's delay, a round trip of {quantity(min(case.rtt, case.answer_s or math.inf), 's')}",
+        f"the path's delay of {one_way}" if case.is_udp else f"the path's delay, a round trip of {trip}",
         shorter,
         PATH,
     )
+
+
+def _written_faster(name: str, app: Mapping[str, Any]) -> Iterator[Intervention]:
+    """An application over UDP that writes twice as much. More speech is not what a call lacks."""
+    rate = rate_of(app.get("rate"))
+    if rate is not None and not app.get("voice"):
+        faster = {**app, "rate": f"{2 * rate:.0f} bit/s"}
+        words = f"its application, which writes {app['rate']}"
+        yield Intervention(f"app {name}", "application", words, _in_section(name, "app", faster), PATH)
 
 
 def _own(case: Case) -> dict[str, Any]:

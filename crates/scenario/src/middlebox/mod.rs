@@ -58,9 +58,10 @@ pub trait Placed {
     fn common(&self) -> Common<'_>;
 }
 
-/// What a middlebox that acts on TCP does with flows of QUIC, which shows it neither sequence numbers nor ACKs.
+/// What a middlebox that acts on TCP does with flows of QUIC, which shows it neither sequence numbers nor ACKs, and of UDP, which has
+/// none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OnQuic {
+pub enum OnOthers {
     /// It forwards their packets unchanged; results warn of that, with this text at the end.
     Unchanged(&'static str),
     /// It forwards their packets unchanged, and they lack nothing for it.
@@ -108,9 +109,9 @@ pub trait Parameters: Placed {
         None
     }
 
-    /// What it does with flows of QUIC.
-    fn on_quic(&self) -> OnQuic {
-        OnQuic::Unchanged("")
+    /// What it does with flows of QUIC and UDP.
+    fn on_others(&self) -> OnOthers {
+        OnOthers::Unchanged("")
     }
 
     /// Which real packets it can act on.

@@ -1,6 +1,6 @@
 //! The table of a middlebox that rewrites the MSS.
 
-use super::{OnQuic, Parameters, Site, middlebox};
+use super::{OnOthers, Parameters, Site, middlebox};
 use longhaul_middlebox::{Middlebox, MssClamp, Payload, mss_clamp};
 use longhaul_units::Size;
 use schemars::JsonSchema;
@@ -27,8 +27,8 @@ impl MssClampSpec {
 }
 
 impl Parameters for MssClampSpec {
-    fn on_quic(&self) -> OnQuic {
-        OnQuic::NotConcerned
+    fn on_others(&self) -> OnOthers {
+        OnOthers::NotConcerned
     }
     fn build<B: Payload>(&self, _site: &Site<'_>) -> Box<dyn Middlebox<B>> {
         Box::new(MssClamp::new(self.settings()))

@@ -1,6 +1,6 @@
 //! The table of a throttle.
 
-use super::{OnQuic, Parameters, Site, TowardsSpec, middlebox};
+use super::{OnOthers, Parameters, Site, TowardsSpec, middlebox};
 use crate::Scenario;
 use crate::validate::Checker;
 use longhaul_middlebox::{Middlebox, Payload, Throttle, throttle};
@@ -54,8 +54,8 @@ impl Parameters for ThrottleSpec {
             check.problem(&["queue", field], message);
         }
     }
-    fn on_quic(&self) -> OnQuic {
-        OnQuic::Refused("cannot throttle QUIC: it acts on TCP segments; give the rate to a link")
+    fn on_others(&self) -> OnOthers {
+        OnOthers::Refused("throttles TCP segments only; give the rate to a link")
     }
     fn build<B: Payload>(&self, site: &Site<'_>) -> Box<dyn Middlebox<B>> {
         let name = format!("middlebox {} queue", site.instance.name);

@@ -1,9 +1,12 @@
-//! Checks of flows: their ends and times, applications, QUIC.
+//! Checks of flows: their ends and times, applications, transports.
 
 use super::{Checker, listed};
-use crate::middlebox::OnQuic;
-use crate::{AppSpec, Draw, Ending, FlowSpec, Network, QuicSpec, Scenario, TcpSpec, TimesSpec, Volume};
-use longhaul_traffic::Bulk;
+use crate::middlebox::OnOthers;
+use crate::{
+    AppSpec, Draw, Ending, FlowSpec, Network, QuicSpec, Scenario, TcpSpec, TimesSpec, Transport, UdpSpec,
+    Volume,
+};
+use longhaul_traffic::{Bulk, Playout};
 use longhaul_units::Limit;
 
 const MOST_FLOWS: u32 = 1_000_000;
@@ -32,27 +35,84 @@ impl Checker {
         self.life(scenario, flow);
         self.app(flow);
         self.within("tcp", None, |check| check.tcp(&flow.tcp));
-        self.quic(scenario, flow);
+        self.transport(scenario, flow);
     }
 
-    /// QUIC, and what does not go together with it.
-    fn quic(&mut self, scenario: &Scenario, flow: &FlowSpec) {
-        let Some(quic) = flow.quic() else {
-            if flow.quic.is_some() {
-                self.problem(&["quic"], "has no effect: the flow uses TCP; add transport = \"quic\"");
+    /// The transport, and what does not go together with it.
+    fn transport(&mut self, scenario: &Scenario, flow: &FlowSpec) {
+        let title = flow.transport.title();
+        for (key, given, of) in [
+            ("tcp", flow.tcp != TcpSpec::default(), Transport::Tcp),
+            ("quic", flow.quic.is_some(), Transport::Quic),
+            ("udp", flow.udp.is_some(), Transport::Udp),
+        ] {
+            if given && flow.transport != of {
+                let remedy = match flow.transport {
+                    Transport::Tcp => format!("add transport = \"{key}\""),
+                    Transport::Quic => "its settings are in `quic`".to_string(),
+                    Transport::Udp => "its settings are in `udp`".to_string(),
+                };
+                self.problem(&[key], format!("has no effect: the flow uses {title}; {remedy}"));
             }
-            return;
-        };
-        if flow.tcp != TcpSpec::default() {
-            self.problem(&["tcp"], "has no effect: the flow uses QUIC; its settings are in `quic`");
         }
-        if let Err((key, message)) = quic.check() {
-            let place: &[&'static str] = if key.is_empty() { &[] } else { &[key] };
-            self.within("quic", None, |check| check.problem(place, message));
+        if let Some(quic) = flow.quic() {
+            if let Err((key, message)) = quic.check() {
+                let place: &[&'static str] = if key.is_empty() { &[] } else { &[key] };
+                self.within("quic", None, |check| check.problem(place, message));
+            }
+            self.quic_connection(scenario, flow, quic);
         }
-        self.quic_connection(scenario, flow, quic);
+        if let Some(udp) = flow.udp() {
+            self.udp(flow, udp);
+        }
+        let played = flow.app.call().is_some_and(|(call, _)| call.playout != Playout::Best);
+        if played && flow.transport != Transport::Udp {
+            let message = format!(
+                "the playout of a call is for datagrams: with {title} a late message holds up those behind it; leave it out, or set \
+                 transport = \"udp\""
+            );
+            self.problem(&["app", "voice"], message);
+        }
+        if flow.transport != Transport::Tcp {
+            self.passes(scenario, title);
+        }
+    }
+
+    /// Applications and settings that datagrams have no place for.
+    fn udp(&mut self, flow: &FlowSpec, udp: &UdpSpec) {
+        if let AppSpec::Bulk(_) = &flow.app {
+            self.problem(
+                &["app"],
+                "a bulk transfer takes its rate from its connection, and UDP has none: give a rate, as in \
+                 app = { kind = \"cbr\", rate = \"10 Mbit/s\" }",
+            );
+        } else if !flow.app.only_writes() {
+            let message = format!(
+                "\"{}\" takes a connection, which UDP has not; over UDP are \"cbr\", \"on_off\", \"messages\" and \"trace\"",
+                flow.app.name()
+            );
+            self.problem(&["app"], message);
+        }
+        let spoken = flow.app.call().and_then(|_| flow.app.datagram());
+        if spoken.is_some_and(|message| message > udp.payload) {
+            let message = format!(
+                "a message of a call is one datagram: with its RTP header of 12 B at most {}",
+                udp.payload
+            );
+            self.problem(&["app", "message"], message);
+        }
+        if flow.trace {
+            self.problem(&["trace"], "a trace is of a connection's sequence numbers, which UDP has not; run.capture has its packets");
+        }
+        if flow.ending != Ending::Close {
+            self.problem(&["ending"], "has no effect: there is no connection with UDP");
+        }
+    }
+
+    /// Whether packets that are not of TCP can pass all that is in the network.
+    fn passes(&mut self, scenario: &Scenario, title: &str) {
         for middlebox in &scenario.middlebox {
-            if let OnQuic::Refused(why) = middlebox.on_quic() {
+            if let OnOthers::Refused(why) = middlebox.on_others() {
                 self.problem(&["transport"], format!("middlebox \"{}\" {why}", middlebox.name()));
             }
         }
@@ -63,7 +123,7 @@ impl Checker {
         });
         if let Some(link) = compressed {
             let message =
-                format!("link \"{}\" compresses TCP headers, and has no form for QUIC packets", link.name);
+                format!("link \"{}\" compresses TCP headers, and has no form for {title} packets", link.name);
             self.problem(&["transport"], message);
         }
     }

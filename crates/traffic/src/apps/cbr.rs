@@ -1,6 +1,7 @@
 //! Messages at a constant rate.
 
 use crate::app::Parts;
+use crate::call::{self, Call, RTP_HEADER};
 use crate::qoe::Listener;
 use crate::{Application, Base, End, Parameters, Qoe, Setup, Streams, Timing};
 use longhaul_units::{Duration, Instant, Rate, Size};
@@ -18,9 +19,16 @@ pub struct Cbr {
     #[serde(default = "one_kilobyte")]
     #[schemars(extend("x-exclusiveMinimum" = "0 B"))]
     pub message: Size,
-    /// The messages are speech: how late each comes is measured, and `mos` estimates a listener's opinion of the call.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub voice: bool,
+    /// The messages are speech: how late each comes is measured, and `mos` estimates a listener's opinion of the call. `true`, or a table
+    /// with its codec and its playout. Over UDP each message has an RTP header of 12 bytes more.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "call::read",
+        serialize_with = "call::write"
+    )]
+    #[schemars(schema_with = "call::schema")]
+    pub voice: Option<Call>,
 }
 
 pub(super) fn one_kilobyte() -> Size {
@@ -30,8 +38,21 @@ pub(super) fn one_kilobyte() -> Size {
 impl Parameters for Cbr {
     fn build(&self, setup: &Setup<'_>) -> Box<dyn Application> {
         let interval = self.rate.transmission_time(self.message);
-        let call = self.voice.then(|| (Parts::default(), Listener::new(interval)));
-        Box::new(Writer { message: self.message, interval, next: setup.start, call })
+        // Who listens to datagrams is at their receiver.
+        let call = self.voice.filter(|_| !setup.datagrams);
+        let call = call.map(|call| (Parts::default(), Listener::new(interval, call.codec)));
+        let message = self.datagram().filter(|_| setup.datagrams).unwrap_or(self.message);
+        Box::new(Writer { message, interval, next: setup.start, call })
+    }
+    fn only_writes(&self) -> bool {
+        true
+    }
+    fn datagram(&self) -> Option<Size> {
+        let header = if self.voice.is_some() { RTP_HEADER } else { 0 };
+        Some(Size::from_bytes(self.message.as_bytes() + header))
+    }
+    fn call(&self) -> Option<(Call, Duration)> {
+        self.voice.map(|call| (call, self.rate.transmission_time(self.message)))
     }
     fn timing(&self) -> Timing {
         Timing::Client

@@ -2,7 +2,7 @@
 
 use crate::app::filled;
 use crate::{Application, Base, Draw, End, Parameters, Setup, Streams, Timing, Volume};
-use longhaul_units::{Duration, Instant, Random, Size};
+use longhaul_units::{Duration, Instant, Limit, Random, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +32,15 @@ impl Parameters for Messages {
     }
     fn check(&self) -> Vec<(&'static str, &'static str)> {
         if self.size.is_zero() { vec![("size", "a message has at least 1 B")] } else { vec![] }
+    }
+    fn only_writes(&self) -> bool {
+        true
+    }
+    fn datagram(&self) -> Option<Size> {
+        match self.size {
+            Draw::Constant(Volume(Limit::Bytes(size))) if !self.whole_packets => Some(size),
+            _ => None,
+        }
     }
     fn timing(&self) -> Timing {
         Timing::Client

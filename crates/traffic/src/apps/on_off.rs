@@ -28,6 +28,12 @@ impl Parameters for OnOff {
         let random = setup.random("bursts");
         Box::new(Bursts { parameters: self.clone(), random, started: false, next: setup.start, left: 0 })
     }
+    fn only_writes(&self) -> bool {
+        true
+    }
+    fn datagram(&self) -> Option<Size> {
+        Some(self.message)
+    }
     fn timing(&self) -> Timing {
         Timing::Client
     }

@@ -52,6 +52,9 @@ impl Parameters for TraceSpec {
         let (whole, mss) = (self.whole_packets, setup.mss);
         Box::new(Player { playback, whole, mss, started: false, played: 0, next: setup.start })
     }
+    fn only_writes(&self) -> bool {
+        true
+    }
     fn timing(&self) -> Timing {
         Timing::Client
     }

@@ -8,7 +8,7 @@ pub use hop::{Between, CarrierSpec, CodingSpec, HopSpec, ShareSpec, TransportOfH
 pub use local_queue::LocalQueueSpec;
 pub use long::{ConnectionsSpec, FramingSpec, LongSpec};
 
-use super::{OnQuic, Parameters, RealPackets, Site, middlebox, proxy};
+use super::{OnOthers, Parameters, RealPackets, Site, middlebox, proxy};
 use crate::validate::Checker;
 use crate::{BufferSpec, MiddleboxInstance, Network, Scenario, TcpChanges, TcpSpec};
 use longhaul_middlebox::split::{self, FlowControl, LongHop};
@@ -176,8 +176,8 @@ impl Parameters for SplitSpec {
         };
         Some([&self.near, &self.far].map(|changes| proxy::host_tcp(changes, flow, buffer)))
     }
-    fn on_quic(&self) -> OnQuic {
-        OnQuic::Unchanged(match self.hop() {
+    fn on_others(&self) -> OnOthers {
+        OnOthers::Unchanged(match self.hop() {
             Some(_) => "; on the links between its nodes these flows compete with the hop",
             None => "",
         })
