@@ -19,12 +19,12 @@ def bulk(*, size: Mapping[str, Any] | str | None = None) -> Section:
     return given({"kind": "bulk", "size": size})
 
 
-def cbr(*, rate: str, message: str | None = None, voice: bool | None = None) -> Section:
+def cbr(*, rate: str, message: str | None = None, voice: Mapping[str, Any] | bool | None = None) -> Section:
     """Writes messages at a constant rate.
 
     * `rate`: Mean rate of the application's data.
     * `message`: Bytes written at a time.
-    * `voice`: The messages are speech: how late each comes is measured, and `mos` estimates a listener's opinion of the call.
+    * `voice`: The messages are speech: how late each comes is measured, and `mos` estimates a listener's opinion of the call. `true`, or a table with its codec and its playout.
     """
     return given({"kind": "cbr", "rate": rate, "message": message, "voice": voice})
 

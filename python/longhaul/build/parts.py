@@ -336,6 +336,15 @@ def quic(
     )
 
 
+def udp(*, ecn: bool | None = None, payload: str | None = None) -> Section:
+    """Settings of a flow over UDP (RFC 768).
+
+    * `ecn`: Datagrams are ECN-capable, ECT(0): queues that mark do so instead of dropping them.
+    * `payload`: Largest payload of a datagram: a longer message is sent as several.
+    """
+    return given({"ecn": ecn, "payload": payload})
+
+
 def rto(
     *,
     granularity: str | None = None,
@@ -594,12 +603,3 @@ def run(
             "warmup": warmup,
         }
     )
-
-
-def udp(*, ecn: bool | None = None, payload: str | None = None) -> Section:
-    """Settings of a flow over UDP (RFC 768).
-
-    * `ecn`: Datagrams are ECN-capable, ECT(0): queues that mark do so instead of dropping them.
-    * `payload`: Largest payload of a datagram: a longer message is sent as several.
-    """
-    return given({"ecn": ecn, "payload": payload})
