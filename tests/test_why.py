@@ -402,3 +402,14 @@ def test_an_application_over_udp_is_its_own_limit():
     scenario = scenario.flow("a", "b", name="f", transport="udp", app={"kind": "cbr", "rate": "1 Mbit/s"})
     first = why(scenario.document(), seconds=600.0).groups[0]
     assert [one.cause for one in first.path] == ["application"], first.text
+
+
+def test_messages_of_a_poisson_process_have_what_they_write_for_an_ideal():
+    """1,000 bytes each 2 ms on average are 4 Mbit/s, of a link of 20: with twice as many there would be twice as much."""
+    scenario = Scenario("poisson", duration="20 s").link("line", "a", "b", rate="20 Mbit/s", delay="20 ms")
+    messages = {"kind": "messages", "gap": {"exponential": "2 ms"}, "size": "1000 B"}
+    scenario = scenario.flow("a", "b", name="f", transport="udp", app=messages)
+    first = why(scenario.document(), seconds=600.0).groups[0]
+    assert [one.cause for one in first.path] == ["application"], first.text
+    assert first.ideal is not None
+    assert (first.ideal.value, first.ideal.text) == (4e6, "what its application writes")

@@ -89,7 +89,12 @@ def written(app: Mapping[str, Any]) -> float | None:
 
     >>> written({"kind": "cbr", "rate": "64 kbit/s"}), written({"kind": "on_off", "rate": "2 Mbit/s", "on": "1 s", "off": {"exponential": "3 s"}})
     (64000.0, 500000.0)
+    >>> written({"kind": "messages", "gap": {"exponential": "2 ms"}, "size": "1000 B"})
+    4000000.0
     """
+    if app.get("kind") == "messages":
+        gap, size = _mean(app.get("gap")), read_quantity(app.get("size"))
+        return size[0] * 8 / gap if gap and size and size[1] == "bytes" and not app.get("whole_packets") else None
     rate = rate_of(app.get("rate"))
     if app.get("kind") == "cbr" or rate is None:
         return rate

@@ -917,10 +917,17 @@ def _path(case: Case) -> Iterator[Intervention]:
 
 def _written_faster(name: str, app: Mapping[str, Any]) -> Iterator[Intervention]:
     """An application over UDP that writes twice as much. More speech is not what a call lacks."""
-    rate = rate_of(app.get("rate"))
+    rate, gap = rate_of(app.get("rate")), app.get("gap")
+    mean = seconds(gap.get("exponential") if isinstance(gap, Mapping) else gap)
+    what = app["rate"] if rate is not None else f"a message each {quantity(mean, 's')} on average"
+    words = f"its application, which writes {what}"
+    faster: dict[str, Any] = {}
     if rate is not None and not app.get("voice"):
         faster = {**app, "rate": f"{2 * rate:.0f} bit/s"}
-        words = f"its application, which writes {app['rate']}"
+    elif mean:
+        half = f"{round(5e8 * mean)} ns"
+        faster = {**app, "gap": {"exponential": half} if isinstance(gap, Mapping) else half}
+    if faster:
         yield Intervention(f"app {name}", "application", words, _in_section(name, "app", faster), PATH)
 
 
