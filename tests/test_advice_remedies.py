@@ -172,6 +172,31 @@ def test_of_equal_changes_that_for_the_proven_cause_stands_first_then_that_which
     assert _ranked(base, [hybla, bbr, best], ["f"], {"loss on the link"})[0] is best
 
 
+def test_what_is_no_better_than_a_part_of_it_is_no_row():
+    """fq_codel on both directions of a link stood beside fq_codel on the one that is full, with the same numbers."""
+    base = Trial(None, {seed: {"f": Experience("f", "streams", {"goodput_bps": 1.0})} for seed in range(3)})
+    one = _trial("one direction", "router", 2, {"standing queue"}, 0.0, math.log(4.0))
+    both = _trial("both directions", "router", 3, {"standing queue"}, 0.0, math.log(4.001))
+    both.remedy = replace(both.remedy, settings={**one.remedy.settings, "more": 1})
+    assert _ranked(base, [both, one], ["f"]) == [one]
+    better = _trial("both directions", "router", 3, {"standing queue"}, 0.0, math.log(6.0))
+    better.remedy = both.remedy
+    assert _ranked(base, [better, one], ["f"]) == [better, one]
+
+
+def test_an_uncommon_congestion_control_is_the_larger_change():
+    """Of two that give the same, people take BBR and not Hybla, and a queue that keeps delays short before Vegas."""
+    scenario = (
+        Scenario("loss", duration="20 s")
+        .link("sat", "a", "b", rate="10 Mbit/s", delay="300 ms", queue="400 packets", forward={"loss": "1 %"})
+        .flow("a", "b", name="f")
+    )
+    effort = {title: one.effort for title, one in titles_for("loss on the link", scenario).items()}
+    assert effort["congestion control bbr"] < effort["congestion control hybla"]
+    effort = {title: one.effort for title, one in titles_for("standing queue", scenario).items()}
+    assert effort["fq_codel at sat (a → b)"] <= effort["congestion control vegas"]
+
+
 def test_one_direction_stands_before_both_that_give_the_same():
     scenario = (
         Scenario("bloat", duration="15 s", warmup="3 s")

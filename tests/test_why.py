@@ -11,6 +11,7 @@ import longhaul
 import pytest
 from limited_by import CASES
 from longhaul import Scenario, document
+from longhaul.experience import experiences
 from longhaul.scenario import as_document
 from longhaul.why import why
 from longhaul.why.words import rows
@@ -413,3 +414,54 @@ def test_messages_of_a_poisson_process_have_what_they_write_for_an_ideal():
     assert [one.cause for one in first.path] == ["application"], first.text
     assert first.ideal is not None
     assert (first.ideal.value, first.ideal.text) == (4e6, "what its application writes")
+
+
+@pytest.mark.parametrize(
+    ("wire", "words"),
+    [
+        ({"loss": {"kind": "random", "probability": "2 %"}}, "random loss on sat (a → b)"),
+        ({"corruption": "2 %"}, "damage that the hosts' checksums find in packets from sat (a → b)"),
+        (
+            {"loss": {"kind": "gilbert_elliott", "good_to_bad": "0.5 %", "bad_to_good": "30 %"}},
+            "bursts of loss on sat (a → b)",
+        ),
+        (
+            {"loss": {"kind": "gilbert_elliott_time", "good": "5 s", "bad": "200 ms"}},
+            "fades of 200 ms on average, each 5 s, on sat (a → b)",
+        ),
+    ],
+    ids=["random", "damage", "bursts", "fades"],
+)  # fmt: skip
+def test_what_loses_packets_is_named_by_its_kind(wire, words):
+    """Damage and fades were called random loss."""
+    scenario = (
+        Scenario("wire", duration="60 s")
+        .link("sat", "a", "b", rate="20 Mbit/s", delay="100 ms", queue="1000 packets", forward=wire)
+        .flow("a", "b", name="f", tcp={"congestion": "reno"})
+    )
+    first = why(as_document(scenario), seconds=600.0).groups[0].steps[0].causes[0]
+    assert first.cause == "loss on the link"
+    assert first.clause.startswith(words)
+
+
+def test_a_paced_proxy_that_is_allotted_a_part_of_the_satellite_is_limited_by_that():
+    """The rate that its operator wrote was no cause, and the proxy itself was named."""
+    example = document.read(Path(longhaul.__file__).with_name("examples") / "paced-protocol.toml")
+    (found, *_) = why(example, [("middlebox.0.rate", '"2 Mbit/s"'), ("run.duration", '"20 s"')], seconds=600.0).groups
+    first = found.steps[0].causes[0]
+    assert (first.cause, "the rate of 2 Mbit/s" in first.clause) == ("proxy's rate", True)
+
+
+def test_flows_that_starve_among_many_are_counted():
+    scenario = (
+        Scenario("many", duration="20 s", warmup="5 s")
+        .link("path", "a", "b", rate="10 Mbit/s", delay="50 ms", queue="80 packets")
+        .flow("a", "b", name="f", count=9)
+    )
+    summary = longhaul.run(scenario, tables=False).summary
+    rates = [flow["metrics"]["goodput_bps"] for flow in summary["flows"]]
+    # Two of them are held back to a hundredth.
+    for flow in summary["flows"][:2]:
+        flow["metrics"]["goodput_bps"] = sorted(rates)[4] / 100
+    (one,) = experiences(summary, {"flow": []}).values()
+    assert one.beside == "2 of 9 flows get less than a tenth of the median"

@@ -32,6 +32,8 @@ _WORDS = {
 }
 #: Kinds whose metric is better the larger it is.
 LARGER = ("streams", "videos", "calls")
+#: A flow with less than this part of the median starves.
+_STARVES = 0.1
 #: The opinion of a video or a call of which nothing came.
 _WORST = 1.0
 
@@ -203,7 +205,10 @@ def _streams(name: str, flows: list[dict[str, Any]], summary: Mapping[str, Any])
     if not rates:
         return None
     mean = math.fsum(math.log(max(rate, least[flow])) for flow, rate in rates.items()) / len(rates)
-    return Experience(name, "streams", {"goodput_bps": math.exp(mean)})
+    median = sorted(rates.values())[len(rates) // 2]
+    starved = sum(rate < _STARVES * median for rate in rates.values())
+    beside = f"{starved:,} of {len(rates):,} flows get less than a tenth of the median" if starved else ""
+    return Experience(name, "streams", {"goodput_bps": math.exp(mean)}, beside=beside)
 
 
 def _answers(name: str, kind: str, metrics: Mapping[str, Any], summary: Mapping[str, Any]) -> Experience | None:

@@ -107,9 +107,11 @@ fn sender_facts(measured: &Measured, last: &TcpInfo) -> SenderFacts {
 fn limited(before: &TcpInfo, last: &TcpInfo, active: Duration) -> LimitedTime {
     let busy = last.busy.saturating_sub(before.busy);
     let window = last.window_limited.saturating_sub(before.window_limited).min(busy);
+    let buffer = last.buffer_limited.saturating_sub(before.buffer_limited).min(busy.saturating_sub(window));
     let times = [
-        (Limit::Cwnd, busy.saturating_sub(window)),
+        (Limit::Cwnd, busy.saturating_sub(window + buffer)),
         (Limit::ReceiverWindow, window),
+        (Limit::SendBuffer, buffer),
         (Limit::Application, active.saturating_sub(busy)),
     ];
     times.into_iter().collect()

@@ -44,6 +44,8 @@ pub struct TcpInfo {
     pub busy: Duration,
     /// Part of it limited by the peer's window.
     pub window_limited: Duration,
+    /// Part of it limited by the send buffer.
+    pub buffer_limited: Duration,
 }
 
 impl TcpInfo {
@@ -71,6 +73,7 @@ impl TcpInfo {
             },
             busy: self.busy + other.busy,
             window_limited: self.window_limited + other.window_limited,
+            buffer_limited: self.buffer_limited + other.buffer_limited,
         };
     }
 
@@ -113,6 +116,7 @@ impl TcpInfo {
             timeouts: (known >= TIMEOUTS + 2).then(|| u64::from(u32_at(TIMEOUTS) & 0xffff)),
             busy: Duration::from_micros(u64_at(168)),
             window_limited: Duration::from_micros(u64_at(176)),
+            buffer_limited: Duration::from_micros(u64_at(184)),
         }
     }
 }

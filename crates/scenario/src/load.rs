@@ -388,7 +388,8 @@ fn error_in_middlebox(text: &str) -> Option<toml::de::Error> {
 /// For "unknown field `a`, expected one of `b`, `c`" or "unknown slow start "a"; known are: b, c" the nearest of the names.
 fn suggestion(message: &str) -> Option<String> {
     if let Some((found, known)) = message.split_once("; known are: ") {
-        return nearest(found.split('"').nth(1)?, known.split(", "));
+        let (given, known) = (found.split('"').nth(1)?, known.split(", "));
+        return meant::kind(given, &known.clone().collect::<Vec<_>>()).or_else(|| nearest(given, known));
     }
     let (found, expected) = message.split_once(", expected")?;
     let given = found.split('`').nth(1)?;

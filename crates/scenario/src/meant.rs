@@ -98,7 +98,24 @@ const APPLICATIONS: [(&[&str], &str, &str); 7] = [
 ];
 
 /// Other words for kinds of middleboxes, queues and transports, one that the list has, and what is right.
-const KINDS: [(&[&str], &str, &str); 5] = [
+const KINDS: [(&[&str], &str, &str); 10] = [
+    (
+        &["bbr1", "bbrv1", "bbr_v1"],
+        "bbr",
+        "congestion = \"bbr\" is version 1, which Linux has; \"bbr3\" is version 3",
+    ),
+    (
+        &["bbr2", "bbrv2", "bbr_v2"],
+        "bbr3",
+        "version 2 became version 3: congestion = \"bbr3\"; \"bbr\" is version 1, which Linux has",
+    ),
+    (&["bbrv3", "bbr_v3"], "bbr3", "here it is congestion = \"bbr3\""),
+    (&["hstcp", "high_speed", "highspeed_tcp"], "highspeed", "here it is congestion = \"highspeed\""),
+    (
+        &["newreno", "new_reno", "sack", "tahoe"],
+        "reno",
+        "congestion = \"reno\" decides the window; what recovery does is variant, \"newreno\" or \"sack\" for instance",
+    ),
     (
         &["policer", "shaper", "tbf", "token_bucket", "rate_limit", "limiter"],
         "throttle",
@@ -208,6 +225,10 @@ mod tests {
             ("fifo", "droptail", "kind = \"droptail\""),
             ("rtp", "udp", "transport = \"udp\""),
             ("voip", "cbr", "voice = true"),
+            ("bbr2", "bbr3", "version 2 became version 3"),
+            ("BBRv1", "bbr", "is version 1"),
+            ("hstcp", "highspeed", "\"highspeed\""),
+            ("newreno", "reno", "variant"),
         ] {
             let help = kind(given, &[known, "another"]).unwrap_or_default();
             assert!(help.contains(part), "{given}: {help}");

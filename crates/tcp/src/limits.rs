@@ -19,7 +19,7 @@ pub enum Limit {
     Recovery,
     /// The connection is not established yet.
     Handshake,
-    /// The sender's own buffer: all that is in it is sent and not acknowledged. Reported for QUIC only.
+    /// The sender's own buffer: all that is in it is sent and not acknowledged, and the application waits for room.
     SendBuffer,
     /// The connection is closed, or all is sent and the end too.
     Closed,

@@ -1,7 +1,7 @@
 //! What Linux's receiver does beyond the RFCs: an autotuned buffer, ACKs at once in the beginning; and the sender's buffer.
 
 use crate::common::*;
-use longhaul_tcp::{Autotuning, Config};
+use longhaul_tcp::{Autotuning, Config, Limit};
 use longhaul_units::Duration;
 
 fn autotuned(timestamps: bool) -> Config {
@@ -68,6 +68,22 @@ fn the_send_buffer_limits_what_is_in_flight() {
     assert_eq!(world.data_from(End::A).len(), 4);
     world.run_until(at_ms(2_000));
     assert_eq!(world.b.received_bytes(), 20_500);
+}
+
+/// It is the limit of that time, not the application, which waits for room, nor a congestion window that is no larger.
+#[test]
+fn a_full_send_buffer_is_a_limit_of_its_own() {
+    for (send_buffer, window, limit) in
+        [(4_000, 20, Limit::SendBuffer), (4_000, 4, Limit::Cwnd), (8_000, 4, Limit::Cwnd)]
+    {
+        let config = Config { send_buffer: Some(send_buffer), ..plain() };
+        let mut world = World::established(config, Reno::avoiding(window), ms(50));
+        world.a.write(100_000);
+        world.run_until(at_ms(90));
+        assert_eq!(world.a.limit(), limit, "{send_buffer} bytes, {window} segments");
+        let limits = world.a.limited_time(world.now);
+        assert_eq!(limits.get(Limit::Application), Duration::ZERO, "{send_buffer} bytes, {window} segments");
+    }
 }
 
 /// A segment that opens the window is acknowledged at once, whatever is left of the first quick ACKs (`tcp_grow_window`). Slow start in

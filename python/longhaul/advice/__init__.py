@@ -434,7 +434,8 @@ def _ranked(base: Trial, trials: Sequence[Trial], served: Sequence[str], proven:
     Where the best takes another protocol or another number of connections, a setting of hosts that has three quarters of its effect
     stands before it: so much is equal to an explanation too.
 
-    Pairs that are no better than one of both, or of which one alone makes it worse, are left out.
+    What is no better than a part of it is left out (both directions of a link where one is enough, two remedies of which one does
+    it), and so are pairs of which one alone makes it worse.
     """
     order = sorted(trials, key=lambda trial: -interval(trial.gains(base, served)).mean)
     singles = {trial.remedy.title: trial for trial in order if trial.remedy and "; " not in trial.remedy.title}
@@ -443,6 +444,8 @@ def _ranked(base: Trial, trials: Sequence[Trial], served: Sequence[str], proven:
         parts = trial.remedy.title.split("; ") if trial.remedy else []
         known = [singles[part] for part in parts if part in singles] if len(parts) == 2 else []
         if any(_harms(one, base, served) for one in known) or not all(_beats(trial, one, served) for one in known):
+            continue
+        if any(_is_enough(one, trial, served) for one in order):
             continue
         kept.append(trial)
     ranked: list[Trial] = []
@@ -496,6 +499,13 @@ def _is_as_good(trial: Trial, best: Trial, most: float, base: Trial, served: Seq
 
 def _beats(pair: Trial, single: Trial, served: Sequence[str]) -> bool:
     return not same_as(pair, single, served) and interval(pair.gains(single, served)).mean > _WORTH_TWO
+
+
+def _is_enough(part: Trial, whole: Trial, served: Sequence[str]) -> bool:
+    """Whether the settings of one remedy are a part of those of another one, which does neither better nor worse."""
+    if not (part.remedy and whole.remedy and part.remedy.settings.items() < whole.remedy.settings.items()):
+        return False
+    return not _beats(whole, part, served) and interval(whole.gains(part, served)).mean > -SAME
 
 
 def _row(trial: Trial, base: Trial, found: Diagnosis, served: Sequence[str]) -> Row:

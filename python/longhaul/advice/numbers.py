@@ -201,7 +201,7 @@ def buffers(found: Diagnosis) -> Iterator[Remedy]:
             lambda section: uses_tcp(section) and not section["tcp"]["window_scaling"],
         )
         raised = each(found, "tcp.receive_buffer", f"{value} KiB", _below(fixed, value))
-        arguments = []
+        arguments, tunings = [], []
         for section in found.sections:
             if (now := tuned.get(section["name"])) is not None and now < value:
                 # A part of the buffer is window.
@@ -211,9 +211,14 @@ def buffers(found: Diagnosis) -> Iterator[Remedy]:
                     arguments.append(_doubled(most))
                     raised |= {f"{flow}.so_rcvbuf": f"{_doubled(most)} KiB"}
                 else:
+                    tunings.append(most)
                     raised |= {f"{flow}.receive_autotuning.max": f"{most} KiB"}
         command = f'sysctl -w net.ipv4.tcp_window_scaling=1 net.ipv4.tcp_rmem="{_three(value)}"'
-        title = f"SO_RCVBUF of {max(arguments):,} KiB" if arguments else f"receive buffer of {value:,} KiB"
+        title = f"receive buffer of {max(tunings, default=value):,} KiB"
+        if arguments:
+            title = f"SO_RCVBUF of {max(arguments):,} KiB"
+        elif tunings and max(tunings) > value:
+            title += f", of which {value:,} KiB are window"
         made = remedy(
             title,
             "receive buffer",

@@ -67,6 +67,8 @@ _CONTROLS: dict[str, tuple[str, frozenset[str]]] = {
     "vegas": ("tcp_vegas", frozenset({"standing queue", "unequal shares"})),
     "reno": ("", frozenset({"unequal shares"})),
 }  # fmt: skip
+#: Those that many servers use. Another one is the larger change: what it does beside the others' flows is known to few.
+_COMMON = frozenset({"bbr", "cubic", "reno"})
 
 
 def _congestion(found: Diagnosis) -> Iterator[Remedy]:
@@ -75,7 +77,7 @@ def _congestion(found: Diagnosis) -> Iterator[Remedy]:
         if not chosen:
             continue
         load = f"modprobe {module} && " if module and name != "cubic" else ""
-        yield remedy(
+        made = remedy(
             f"congestion control {name}",
             "congestion control",
             "sender",
@@ -83,6 +85,7 @@ def _congestion(found: Diagnosis) -> Iterator[Remedy]:
             aims,
             f"{load}sysctl -w net.ipv4.tcp_congestion_control={name}",
         )
+        yield made if name in _COMMON else replace(made, effort=made.effort + 1)
 
 
 def _starts(found: Diagnosis) -> Iterator[Remedy]:

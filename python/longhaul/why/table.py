@@ -536,6 +536,10 @@ def _rooms(box: dict[str, Any], name: str, number: int) -> Iterator[Intervention
             changed({"buffer": "1 GB"}),
         )
     if box["kind"] == "paced":
+        if box.get("rate"):
+            yield Intervention(
+                f"rate {number}", "proxy's rate", f"the rate of {box['rate']} that {name} is allotted (`rate`)", changed({}, "", "rate")
+            )  # fmt: skip
         for key, most, what in (
             ("credit", "1 GB", "a connection's data beyond the other node"),
             ("loop_buffer", "64 MB", "all data in the delay loop"),
@@ -569,18 +573,13 @@ def _wire(case: Case) -> Iterator[Intervention]:
     for link in {one["name"]: one for key in ("data_path", "ack_path") for one in case.path(key)}.values():
         name, where = str(link["name"]), link_name(link)
         sent = metric(link, "transmitted_packets") or metric(link, "arrivals") or 1.0
-        lost = (metric(link, "drops_loss") + metric(link, "corrupted_packets")) / sent
-
-        def without(content: dict[str, Any], name: str = name) -> None:
-            clear(content, name, "loss")
-            clear(content, name, "corruption")
-
-        if lost and any(setting(case.content, name, key) for key in ("loss", "corruption")):
-            of = "ACKs" if name in acks else "packets"
-            cause = "loss of ACKs" if name in acks else "loss on the link"
-            yield Intervention(
-                f"loss {name}", cause, f"random loss on {where}, {quantity(lost, 'share')} of the {of}", without
-            )
+        of, cause = ("ACKs", "loss of ACKs") if name in acks else ("packets", "loss on the link")
+        for key, counter in (("loss", "drops_loss"), ("corruption", "corrupted_packets")):
+            model = setting(case.content, name, key)
+            if model and (count := metric(link, counter)):
+                share = f"{quantity(count / sent, 'share')} of the {of}"
+                words = f"{_lost_in_words(key, model)} {where}, {share}"
+                yield Intervention(f"{key} {name}", cause, words, partial(clear, direction=name, key=key))
         for key, cause, words in (
             ("reordering", "reordering", "reordering"),
             ("jitter", "jitter", "jitter"),
@@ -593,6 +592,17 @@ def _wire(case: Case) -> Iterator[Intervention]:
                     f"{words} on {where}",
                     partial(clear, direction=name, key=key),
                 )
+
+
+def _lost_in_words(key: str, model: object) -> str:
+    """What loses packets on a link without congestion, in words that a link's name follows."""
+    if key == "corruption":
+        return "damage that the hosts' checksums find in packets from"
+    kind = model.get("kind") if isinstance(model, dict) else None
+    if kind == "gilbert_elliott_time":
+        assert isinstance(model, dict)
+        return f"fades of {model['bad']} on average, each {model['good']}, on"
+    return "bursts of loss on" if kind == "gilbert_elliott" else "random loss on"
 
 
 def _answers(case: Case) -> bool:

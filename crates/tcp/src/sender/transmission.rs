@@ -28,7 +28,7 @@ impl Sender {
             }
             Err(limit) => {
                 if self.measured.is_some() {
-                    if matches!(limit, Limit::Application | Limit::Recovery) {
+                    if matches!(limit, Limit::Application | Limit::SendBuffer | Limit::Recovery) {
                         self.mark_application_limited();
                     }
                     let forced = self
@@ -55,15 +55,15 @@ impl Sender {
     /// Takes note of what keeps the next segment from leaving; returns what that counts as.
     #[inline]
     pub(super) fn note_limit(&mut self, mut limit: Limit) -> Limit {
-        let full = !matches!(limit, Limit::Application | Limit::ReceiverWindow)
+        let full = !matches!(limit, Limit::Application | Limit::SendBuffer | Limit::ReceiverWindow)
             || self.pipe() + self.mss > self.cwnd;
         if let Some(usage) = &mut self.usage {
             usage.note(self.una, self.max, full);
         }
         if full {
             self.cwnd_limited_below = self.max;
-            if limit == Limit::ReceiverWindow && self.max > self.una {
-                // Both windows are full: a larger one at the receiver would let nothing go.
+            if matches!(limit, Limit::ReceiverWindow | Limit::SendBuffer) && self.max > self.una {
+                // cwnd is full as well: a larger window or buffer would let nothing go.
                 limit = Limit::Cwnd;
             }
         } else if limit == Limit::ReceiverWindow {
@@ -202,7 +202,7 @@ impl Sender {
         }
         if self.flight_size() + segment_size.min(available) > self.send_buffer {
             // The application waits for room in the send buffer.
-            return Err(Limit::Application);
+            return Err(Limit::SendBuffer);
         }
         let usable = self.window_edge.saturating_sub(start);
         let payload = segment_size.min(available).min(usable);
