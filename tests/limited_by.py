@@ -124,7 +124,7 @@ CASES = [
     Case("random loss", ("random loss on path (server → client)",), one_link(LINK + '\nforward = { loss = "2 %" }')),
     Case(
         "bursts of loss",
-        ("random loss on path (server → client)",),
+        ("bursts of loss on path (server → client)",),
         one_link(
             LINK + '\nforward = { loss = { kind = "gilbert_elliott", good_to_bad = "0.2 %", bad_to_good = "20 %" } }',
             duration="120 s",
@@ -373,7 +373,7 @@ CASES = [
     ),
     Case(
         "random loss beside drops",
-        ("random loss on path (server → client), 0.13 % of the packets", "Then by the queue at path"),
+        ("bursts of loss on path (server → client), 0.13 % of the packets", "Then by the queue at path"),
         one_link(
             'rate = "20 Mbit/s"\ndelay = "40 ms"\nqueue = "40 packets"\n'
             'forward = { loss = { kind = "gilbert_elliott", good_to_bad = "0.04 %", bad_to_good = "20 %" } }',

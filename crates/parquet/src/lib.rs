@@ -49,7 +49,7 @@ fn array(values: &Values) -> ArrayRef {
     }
 }
 
-/// The columns of a Parquet file, uncompressed or compressed with snappy, Zstandard or LZ4.
+/// The columns of a Parquet file, uncompressed or compressed with snappy, Zstandard, LZ4 or gzip.
 ///
 /// # Errors
 /// Why it cannot be read, and what would help.

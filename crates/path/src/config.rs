@@ -2,7 +2,9 @@
 
 use crate::schedule::Schedule;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
-use crate::{Change, CorruptionSpec, GrantSettings, JitterSpec, LossSpec, Outage, QueueSpec, SerialSpec};
+use crate::{
+    Change, CorruptionSpec, GrantSettings, JitterSpec, LinkTrace, LossSpec, Outage, QueueSpec, SerialSpec,
+};
 use longhaul_units::{Duration, Probability, Rate};
 
 /// Some packets take longer and are overtaken.
@@ -19,9 +21,9 @@ pub struct Reordering {
 /// Everything that makes a link.
 #[derive(Clone, Debug)]
 pub struct LinkConfig {
-    /// Rate of the transmitter; of a serial line, that at which it carries bytes of 8 bits.
+    /// Rate of the transmitter; of a serial line, that at which it carries bytes of 8 bits, and the mean of a measured one.
     pub rate: Rate,
-    /// Propagation delay.
+    /// Propagation delay; the least of a measured one.
     pub delay: Duration,
     /// Queue discipline.
     pub queue: QueueSpec,
@@ -31,6 +33,8 @@ pub struct LinkConfig {
     pub changes: Vec<Change>,
     /// Scripted outages.
     pub outages: Vec<Outage>,
+    /// A measurement that rate, delay or loss follow.
+    pub trace: LinkTrace,
     /// Extra delay at random.
     pub jitter: Option<JitterSpec>,
     /// Random overtaking.
@@ -53,7 +57,7 @@ impl LinkConfig {
 
     /// Rate, delay and outages over time.
     pub fn schedule(&self) -> Schedule {
-        Schedule::new(self.rate, self.delay, &self.changes, &self.outages)
+        Schedule::new(self.rate, self.delay, &self.changes, &self.outages).following(self.trace.clone())
     }
 
     /// Bytes that a packet of `len` bytes takes on the link where nothing is lost.

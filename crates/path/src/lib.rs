@@ -21,6 +21,7 @@ pub mod schedule;
 pub mod serial;
 mod settings;
 mod stats;
+pub mod trace;
 pub mod transmitter;
 mod wire;
 
@@ -36,3 +37,4 @@ pub use queue::QueueSpec;
 pub use schedule::{Change, Outage, OutageMode};
 pub use serial::{Framing, LineCoder, RohcSpec, SerialSpec, VjSpec};
 pub use stats::{DropCause, LinkStats};
+pub use trace::{LinkTrace, Opportunities, Series, TracedRate};

@@ -92,6 +92,7 @@ impl<P: Packet + Send + 'static> Link<P> {
         let pace = Pace::new(config.schedule(), config.rate, grants);
         let discipline = config.queue.build(config.rate, seed, name);
         let plain = config.loss.is_none()
+            && config.trace.loss.is_none()
             && config.outages.is_empty()
             && config.jitter.is_none()
             && config.reordering.is_none()

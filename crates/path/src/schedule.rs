@@ -2,6 +2,7 @@
 //! start, so the end of a transmission can be computed when it begins, whatever happens in between.
 
 use crate::settings::{Deserialize, JsonSchema, Serialize};
+use crate::trace::LinkTrace;
 use longhaul_units::{Duration, Instant, Rate, Size};
 
 /// A change of rate or delay at a point in time; it holds until the next one.
@@ -131,6 +132,8 @@ pub struct Schedule {
     /// Rate and delay never change, and nothing is held: the common case is one division.
     constant: bool,
     last_size: (u32, Duration),
+    /// What stands in the place of rate or delay.
+    trace: LinkTrace,
 }
 
 impl Schedule {
@@ -158,7 +161,16 @@ impl Schedule {
             fades,
             constant,
             last_size: (0, Duration::ZERO),
+            trace: LinkTrace::default(),
         }
+    }
+
+    /// The same with a measurement in the place of its rate or its delay; outages hold all the same.
+    #[must_use]
+    pub fn following(mut self, trace: LinkTrace) -> Self {
+        self.constant &= trace.rate.is_none() && trace.delay.is_none();
+        self.trace = trace;
+        self
     }
 
     /// True if rate and delay never change and nothing is held.
@@ -174,6 +186,9 @@ impl Schedule {
                 self.last_size = (len, time);
             }
             return start + self.last_size.1;
+        }
+        if let Some(rate) = &mut self.trace.rate {
+            return rate.transmission_end(start, len);
         }
         let mut bits = u128::from(len) * 8 * 1_000_000_000; // in units of bit/s times ns
         let mut now = start;
@@ -196,20 +211,31 @@ impl Schedule {
 
     /// The rate at `now`; zero while the transmitter is stopped.
     pub fn rate_at(&mut self, now: Instant) -> Rate {
-        self.rate.at(now)
+        match &self.trace.rate {
+            Some(rate) => rate.rate_at(now),
+            None => self.rate.at(now),
+        }
     }
 
     /// Propagation delay for a packet that leaves at `now`.
     pub fn delay_at(&mut self, now: Instant) -> Duration {
-        if self.constant { self.delay.steps[0].1 } else { self.delay.at(now) }
+        if self.constant {
+            return self.delay.steps[0].1;
+        }
+        match &self.trace.delay {
+            Some(delay) => delay.at(now),
+            None => self.delay.at(now),
+        }
     }
 
     /// The rate, and the delay, from `time` on, wherever the last look was.
     pub fn from(&self, time: Instant) -> (Rate, Duration) {
-        (self.rate.from(time), self.delay.from(time))
+        let LinkTrace { rate, delay, .. } = &self.trace;
+        let rate = rate.as_ref().map_or_else(|| self.rate.from(time), |rate| rate.rate_at(time));
+        (rate, delay.as_ref().map_or_else(|| self.delay.from(time), |delay| delay.at(time)))
     }
 
-    /// When rate or delay change, in no order.
+    /// When rate or delay change by a script, in no order.
     pub fn changes(&self) -> impl Iterator<Item = Instant> {
         let rates = self.rate.steps.iter().map(|(time, _)| *time);
         rates.chain(self.delay.steps.iter().map(|(time, _)| *time))
@@ -229,6 +255,9 @@ impl Schedule {
 
     /// What the link could carry between two times, in bits.
     pub fn capacity_bits(&self, from: Instant, to: Instant) -> f64 {
+        if let Some(rate) = &self.trace.rate {
+            return rate.capacity_bits(from, to);
+        }
         let steps = &self.rate.steps;
         let spans = self.steps_between(from, to).map(|index| {
             let (begin, rate) = steps[index];
@@ -241,18 +270,26 @@ impl Schedule {
 
     /// Mean rate at which packets could get through between two times, in bit/s: nothing does during an outage.
     pub fn mean_rate_bps(&self, from: Instant, to: Instant) -> f64 {
+        if self.trace.rate.is_some() && to > from {
+            return self.bits_between(self.fades.edges(from, to).collect(), from, to)
+                / to.since(from).as_secs_f64();
+        }
         let steps = &self.rate.steps;
         if (steps.len() == 1 && self.fades.0.is_empty()) || to <= from {
             return steps[0].1.as_bps() as f64;
         }
         let changes = steps[self.steps_between(from, to)].iter().map(|(time, _)| *time);
-        let mut times: Vec<Instant> = changes.chain(self.fades.edges(from, to)).collect();
+        let times = changes.chain(self.fades.edges(from, to)).collect();
+        self.bits_between(times, from, to) / to.since(from).as_secs_f64()
+    }
+
+    /// What gets through between two times, in bits; `times` has the begins and ends of fades among others.
+    fn bits_between(&self, mut times: Vec<Instant>, from: Instant, to: Instant) -> f64 {
         times.extend([from, to]);
         times.retain(|time| (from..=to).contains(time));
         times.sort();
         let spans = times.windows(2).filter(|span| !self.in_fade(span[0]));
-        let bits: f64 = spans.map(|span| self.capacity_bits(span[0], span[1])).sum();
-        bits / to.since(from).as_secs_f64()
+        spans.map(|span| self.capacity_bits(span[0], span[1])).sum()
     }
 }
 

@@ -6,12 +6,15 @@ use crate::jitter::Jitter;
 use crate::loss::{Model, Parameters, RandomLoss};
 use crate::schedule::Schedule;
 use crate::serial::LineCoder;
+use crate::trace::Series;
 use crate::{DropCause, LinkConfig, LossModel, LossPlace, Packet, Random, Reordering};
 use longhaul_units::{Duration, Instant};
 
 /// See above.
 pub(crate) struct Wire {
     loss: Option<LossModel>,
+    /// Probabilities of loss over time that were measured.
+    measured: Option<(Series<f64>, Random)>,
     /// The far end detects that a frame was damaged.
     notices_damage: bool,
     jitter: Option<Jitter>,
@@ -35,6 +38,8 @@ impl Wire {
         let stream = || Random::stream(seed, &format!("{name} duplication"));
         Wire {
             loss,
+            measured: (config.trace.loss.clone())
+                .map(|series| (series, Random::stream(seed, &format!("{name} measured loss")))),
             notices_damage: config.serial.is_some_and(|serial| serial.framing.notices_damage()),
             jitter: config
                 .jitter
@@ -67,7 +72,10 @@ impl Wire {
         len: u32,
         coder: &mut impl LineCoder<P>,
     ) -> Result<Instant, DropCause> {
-        if self.loss.as_mut().is_some_and(|model| model.is_lost(departure, len)) {
+        let measured = |(series, random): &mut (Series<f64>, Random)| random.uniform() < series.at(departure);
+        if self.loss.as_mut().is_some_and(|model| model.is_lost(departure, len))
+            || self.measured.as_mut().is_some_and(measured)
+        {
             coder.lost(self.notices_damage);
             return Err(DropCause::Loss);
         }

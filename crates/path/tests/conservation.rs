@@ -4,7 +4,7 @@
 use longhaul_path::link::Fate;
 use longhaul_path::queue::red::{Measure, Overflow};
 use longhaul_path::queue::{CodelSpec, DrrSpec, FqCodelSpec, HeadDropSpec, PieSpec, RedSpec, WfqSpec};
-use longhaul_path::{CorruptionSpec, GrantSettings, Link, LinkConfig, Packet, QueueSpec};
+use longhaul_path::{CorruptionSpec, GrantSettings, Link, LinkConfig, LinkTrace, Packet, QueueSpec};
 use longhaul_units::{Duration, Instant, Limit, Probability, Rate, Size};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -56,6 +56,7 @@ fn link(queue: QueueSpec, wire: (u8, u8), seed: u64) -> Link<Numbered> {
         loss: None,
         changes: vec![],
         outages: vec![],
+        trace: LinkTrace::default(),
         jitter: None,
         reordering: None,
         duplication: percent(wire.0),

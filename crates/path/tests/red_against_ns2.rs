@@ -4,7 +4,7 @@
 use longhaul_path::link::Fate;
 use longhaul_path::queue::red::{Measure, RedForm};
 use longhaul_path::queue::{Admission, Found, Occupancy, Red, RedSpec, Verdict};
-use longhaul_path::{DropCause, GrantSettings, Link, LinkConfig, Packet, QueueSpec};
+use longhaul_path::{DropCause, GrantSettings, Link, LinkConfig, LinkTrace, Packet, QueueSpec};
 use longhaul_units::{Duration, Instant, Limit, Probability, Random, Rate, Size};
 use std::process::Command;
 
@@ -176,6 +176,7 @@ fn simulate(spec: &RedSpec, ns2: &Ns2) -> (u64, f64) {
         loss: None,
         changes: vec![],
         outages: vec![],
+        trace: LinkTrace::default(),
         jitter: None,
         reordering: None,
         duplication: Probability::default(),

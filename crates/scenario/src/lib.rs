@@ -8,6 +8,7 @@ mod inherit;
 mod linux;
 mod load;
 mod meant;
+mod measured;
 pub mod middlebox;
 mod network;
 mod quic;
@@ -24,6 +25,7 @@ mod validate;
 pub use error::ScenarioError;
 pub use load::{load, load_with, resolved_json, resolved_toml, resolved_tomls, run_id, run_ids, schema_json};
 pub use longhaul_traffic::{AppSpec, Draw, Ending, NumberTable, TraceBegin, TraceSpec, Volume};
+pub use measured::{LinkTraceSpec, Measured, MeasuredFormat, MeasuredSpec, OpportunitiesSpec};
 pub use middlebox::{
     AckCompactionSpec, AckFilterSpec, AckRatioSpec, Between, CarrierSpec, CodingSpec, Common,
     CompactionFormSpec, ConnectionsSpec, ErasureSpec, FramingSpec, GuardSpec, HopSpec, LocalQueueSpec,

@@ -4,6 +4,7 @@ use crate::error::{distance, nearest};
 use crate::inherit::{directions_written_out, value_at, write_out};
 use crate::linux;
 use crate::meant::{self, meant};
+use crate::measured;
 use crate::traces::{self, ReadTable};
 use crate::validate::{Problem, validate};
 use crate::{AppSpec, MiddleboxSpec, RunSpec, Scenario, ScenarioError, Transport, VERSION};
@@ -86,11 +87,14 @@ pub fn load_with(
     for flow in scenario.flow.iter_mut().filter(|flow| flow.transport == Transport::Udp) {
         flow.udp.get_or_insert_default();
     }
-    let problem = match validate(&scenario).into_iter().next() {
-        None => {
-            let folder = folder.map_or_else(|| traces::beside(source_name), Path::to_path_buf);
-            traces::read_all(&mut scenario, &folder, read_parquet).err()
-        }
+    let folder = folder.map_or_else(|| traces::beside(source_name), Path::to_path_buf);
+    // What links follow is read first: their rates and delays are checked with all others.
+    let problem = match measured::read_all(&mut scenario, &folder, read_parquet) {
+        Ok(()) => validate(&scenario).into_iter().next(),
+        Err(problem) => Some(problem),
+    };
+    let problem = match problem {
+        None => traces::read_all(&mut scenario, &folder, read_parquet).err(),
         found => found,
     };
     match problem {
@@ -253,6 +257,7 @@ fn anonymous_toml(scenario: &Scenario) -> String {
             (spec.file, spec.format) = (String::new(), None);
         }
     }
+    measured::make_anonymous(&mut anonymous);
     resolved_toml(&anonymous)
 }
 

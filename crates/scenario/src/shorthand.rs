@@ -2,6 +2,7 @@
 //! `corruption = "1 %"` damage to each packet with this probability, `congestion = "cubic"` one without settings of its own,
 //! `jitter = "30 ms"` a uniform one that keeps the order.
 
+use crate::MeasuredSpec;
 use longhaul_path::loss::RandomLoss;
 use longhaul_path::{CorruptionSpec, JitterSpec, LossPlace, LossSpec, QueueSpec};
 use longhaul_units::{Duration, Limit, Probability};
@@ -115,6 +116,31 @@ pub(crate) fn jitter<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Optio
         }
     }
     deserializer.deserialize_any(Jitter).map(Some)
+}
+
+/// Reads a measurement, or the name of its file.
+pub(crate) fn measured<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<MeasuredSpec>, D::Error> {
+    struct Measured;
+    impl<'de> Visitor<'de> for Measured {
+        type Value = MeasuredSpec;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a file's name, as in \"rate.txt\", or a table, as in { file = \"link.csv\", column = \"rate_mbps\" }")
+        }
+        fn visit_str<E: Error>(self, text: &str) -> Result<MeasuredSpec, E> {
+            Ok(MeasuredSpec::of(text))
+        }
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<MeasuredSpec, A::Error> {
+            MeasuredSpec::deserialize(MapAccessDeserializer::new(map))
+        }
+    }
+    deserializer.deserialize_any(Measured).map(Some)
+}
+
+/// Schema of a measurement and of its short form.
+pub(crate) fn measured_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({
+        "anyOf": [generator.subschema_for::<MeasuredSpec>(), { "type": "string" }, { "type": "null" }],
+    })
 }
 
 /// The short form of the setting `key` as the table that it stands for, so that an override may go into it.

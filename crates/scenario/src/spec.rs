@@ -1,6 +1,6 @@
 //! The document's tables for the run and the network.
 
-use crate::{FlowSpec, MiddleboxSpec};
+use crate::{FlowSpec, LinkTraceSpec, MiddleboxSpec, measured};
 use longhaul_path::{
     Change, CorruptionSpec, GrantSettings, JitterSpec, LinkConfig, LossSpec, Outage, QueueSpec, Reordering,
     SerialSpec,
@@ -168,6 +168,8 @@ macro_rules! with_link_settings {
             outages: Vec<Outage>,
             /// Scripted changes of rate and delay.
             changes: Vec<Change>,
+            /// Measurements, in files, that rate, delay or loss follow.
+            trace: LinkTraceSpec,
             /// A serial line: framing, start and stop bits, an MTU of its own, header compression. `rate` is then its speed,
             /// start and stop bits included.
             serial: SerialSpec,
@@ -242,14 +244,17 @@ impl DirectionSpec {
 
     /// The link that these settings describe; `None` if rate or delay is missing.
     pub fn config(&self) -> Option<LinkConfig> {
-        let (rate, changes) = (self.rate?, self.changes.clone().unwrap_or_default());
+        let changes = self.changes.clone().unwrap_or_default();
+        let trace = self.trace.as_ref().map(LinkTraceSpec::build).unwrap_or_default();
+        let rate = self.rate.or_else(|| Some(trace.rate.as_ref()?.mean()))?;
         Some(LinkConfig {
             rate: self.serial.map_or(rate, |serial| serial.data_rate(rate)),
-            delay: self.delay?,
+            delay: self.delay.or_else(|| measured::least_delay(&trace))?,
             queue: self.queue.unwrap_or_else(DirectionSpec::default_queue),
             loss: self.loss,
             changes: self.serial.map_or(changes.clone(), |serial| serial.data_changes(&changes)),
             outages: self.outages.clone().unwrap_or_default(),
+            trace,
             jitter: self.jitter.clone(),
             reordering: self.reordering,
             duplication: self.duplication.unwrap_or_default(),

@@ -59,7 +59,7 @@ pub(crate) fn beside(source_name: &str) -> PathBuf {
 }
 
 /// Where a trace is that a scenario file names.
-fn place_of(file: &str, folder: &Path) -> PathBuf {
+pub(crate) fn place_of(file: &str, folder: &Path) -> PathBuf {
     let path = folder.join(file);
     std::path::absolute(&path).unwrap_or(path)
 }

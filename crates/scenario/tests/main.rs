@@ -5,6 +5,7 @@ mod flows;
 mod inheritance;
 mod large;
 mod linux;
+mod measured;
 mod refusals;
 mod shorthand;
 mod thin_link_refusals;

@@ -1,6 +1,6 @@
 //! What is refused, and with which message: each bad scenario gets one message with its place and what would be right.
 
-use crate::common::head;
+use crate::common::{Directory, head};
 use longhaul_scenario::{load, resolved_toml, run_id};
 
 const GOOD: &str = concat!(head!(), "[[flow]]\nname = \"download\"\nfrom = \"hub\"\nto = \"remote\"\n");
@@ -178,7 +178,7 @@ fn a_setting_that_both_directions_hide_is_refused() {
 }
 
 /// A value for each setting of a link: of what the schema lists for a direction, none may be missing here.
-const SETTINGS: [(&str, &str); 12] = [
+const SETTINGS: [(&str, &str); 13] = [
     ("rate", "\"1 Mbit/s\""),
     ("delay", "\"10 ms\""),
     ("queue", "{ kind = \"droptail\", limit = \"9 packets\" }"),
@@ -191,6 +191,7 @@ const SETTINGS: [(&str, &str); 12] = [
     ("changes", "[{ at = \"1 s\", rate = \"1 Mbit/s\" }]"),
     ("serial", "{ framing = \"ppp\" }"),
     ("demand", "{ delay = \"600 ms\" }"),
+    ("trace", "{ loss = FILE }"),
 ];
 
 #[test]
@@ -200,7 +201,10 @@ fn every_setting_that_both_directions_hide_is_refused_with_its_line() {
     let mut tried: Vec<&str> = SETTINGS.iter().map(|(name, _)| *name).collect();
     tried.sort_unstable();
     assert_eq!(known.keys().map(String::as_str).collect::<Vec<_>>(), tried);
+    let directory = Directory::new("hidden");
+    let file = directory.file("loss.csv", "time_s,loss_percent\n0,1\n1,2\n");
     for (name, value) in SETTINGS {
+        let value = value.replace("FILE", &format!("{file:?}"));
         let link = match name {
             "rate" => "delay = \"1 ms\"\n",
             "delay" => "rate = \"1 Mbit/s\"\n",

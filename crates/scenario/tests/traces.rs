@@ -1,30 +1,9 @@
 //! Scenarios that name a trace: where it is looked for, the message if something is wrong with it, what identifies a run.
 
+use crate::common::Directory;
 use longhaul_scenario::{AppSpec, Scenario, load, resolved_toml, run_id};
 use std::fs;
-use std::path::{Path, PathBuf};
-
-/// A directory that goes away.
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("longhaul-traces-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Directory(path)
-    }
-    fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.0.join(name);
-        fs::write(&path, content).unwrap();
-        path
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
+use std::path::Path;
 
 fn text(app: &str) -> String {
     format!(

@@ -11,6 +11,7 @@ mod inspection;
 mod invariants;
 mod linux_kernel;
 mod lossy_peps;
+mod measured;
 mod middleboxes;
 mod monitors;
 mod paced;

@@ -392,6 +392,7 @@ def direction(
     rate: str | None = None,
     reordering: Mapping[str, Any] | None = None,
     serial: Mapping[str, Any] | None = None,
+    trace: Mapping[str, Any] | None = None,
 ) -> Section:
     """What may differ between the two directions of a link.
 
@@ -407,6 +408,7 @@ def direction(
     * `rate`: Rate of the transmitter.
     * `reordering`: Random overtaking.
     * `serial`: A serial line: framing, start and stop bits, an MTU of its own, header compression. `rate` is then its speed, start and stop bits included.
+    * `trace`: Measurements, in files, that rate, delay or loss follow.
     """
     return given(
         {
@@ -422,6 +424,7 @@ def direction(
             "rate": rate,
             "reordering": reordering,
             "serial": serial,
+            "trace": trace,
         }
     )
 
@@ -471,6 +474,7 @@ def bottleneck(
     reordering: Mapping[str, Any] | None = None,
     reverse: Mapping[str, Any] | None = None,
     serial: Mapping[str, Any] | None = None,
+    trace: Mapping[str, Any] | None = None,
 ) -> Section:
     """The link between the routers of a dumbbell, from `left` to `right`.
 
@@ -488,6 +492,7 @@ def bottleneck(
     * `reordering`: Random overtaking.
     * `reverse`: What differs from right to left.
     * `serial`: A serial line: framing, start and stop bits, an MTU of its own, header compression. `rate` is then its speed, start and stop bits included.
+    * `trace`: Measurements, in files, that rate, delay or loss follow.
     """
     return given(
         {
@@ -505,6 +510,7 @@ def bottleneck(
             "reordering": reordering,
             "reverse": reverse,
             "serial": serial,
+            "trace": trace,
         }
     )
 
@@ -525,6 +531,7 @@ def access(
     reordering: Mapping[str, Any] | None = None,
     serial: Mapping[str, Any] | None = None,
     to: Mapping[str, Any] | None = None,
+    trace: Mapping[str, Any] | None = None,
 ) -> Section:
     """Private links that join one host for each flow to the network, at both sides.
 
@@ -542,6 +549,7 @@ def access(
     * `reordering`: Random overtaking.
     * `serial`: A serial line: framing, start and stop bits, an MTU of its own, header compression. `rate` is then its speed, start and stop bits included.
     * `to`: What differs for the links of the receiving side, both directions.
+    * `trace`: Measurements, in files, that rate, delay or loss follow.
     """
     return given(
         {
@@ -559,6 +567,7 @@ def access(
             "reordering": reordering,
             "serial": serial,
             "to": to,
+            "trace": trace,
         }
     )
 

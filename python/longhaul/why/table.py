@@ -451,6 +451,16 @@ def _times(direction: str, factor: float) -> Callable[[dict[str, Any]], None]:
             return f"{min(1e15, factor * (rate_of(value) or 0.0)):.0f} bit/s"
 
         rate, changes = setting(content, direction, "rate"), setting(content, direction, "changes")
+        trace = setting(content, direction, "trace")
+        if trace and trace.get("rate"):
+            measured = trace["rate"]
+            put(
+                content,
+                direction,
+                "trace",
+                {**trace, "rate": {**measured, "scale": factor * float(measured.get("scale", 1.0))}},
+            )
+            return
         put(content, direction, "rate", faster(rate))
         if changes:
             put(
@@ -706,10 +716,43 @@ def _script(case: Case) -> Iterator[Intervention]:
             )
             words = f"{counted(len(outages), 'outage')} of {where}, {quantity(total, 's')} in all ({quantity(total / (end - begin), 'share', 2)} of its time){kept}"
             yield Intervention(f"outages {name}", "outage", words, partial(clear_both, link=name, key="outages"))
+        if traced := [side for side in sides if setting(case.content, str(side["name"]), "trace")]:
+            yield Intervention(
+                f"trace {name}", "changing link", _measured_in_words(case, traced, where), _as_its_mean(case, traced)
+            )
         if any(case.changes(str(side["name"])) for side in sides):
             yield Intervention(
                 f"changes {name}", "changing link", _changes_in_words(case, sides, where), _steady(case, sides, name)
             )
+
+
+def _measured_in_words(case: Case, sides: list[dict[str, Any]], where: str) -> str:
+    """What a link follows."""
+    kinds = [
+        key
+        for key in ("rate", "delay", "loss")
+        if any(setting(case.content, str(side["name"]), "trace").get(key) for side in sides)
+    ]
+    what = " and ".join([", ".join(kinds[:-1]), kinds[-1]] if len(kinds) > 1 else kinds)
+    return f"{where}, whose {what} {'follow' if len(kinds) > 1 else 'follows'} a measurement"
+
+
+def _as_its_mean(case: Case, sides: list[dict[str, Any]]) -> Callable[[dict[str, Any]], None]:
+    """A link that always has the mean rate and the least delay of what it follows, and no measured loss."""
+    given = [
+        (str(side["name"]), case.rate(side), float(side["delay_s"]), setting(case.content, str(side["name"]), "trace"))
+        for side in sides
+    ]
+
+    def apply(content: dict[str, Any]) -> None:
+        for side, rate, delay, trace in given:
+            clear(content, side, "trace")
+            if trace.get("rate"):
+                put(content, side, "rate", f"{rate:.0f} bit/s")
+            if trace.get("delay"):
+                put(content, side, "delay", f"{round(1e9 * delay)} ns")
+
+    return apply
 
 
 def _steady(case: Case, sides: list[dict[str, Any]], name: str) -> Callable[[dict[str, Any]], None]:
@@ -901,6 +944,16 @@ def _path(case: Case) -> Iterator[Intervention]:
 
     def shorter(content: dict[str, Any]) -> None:
         for direction in links:
+            trace = setting(content, direction, "trace")
+            if trace and trace.get("delay"):
+                measured = trace["delay"]
+                put(
+                    content,
+                    direction,
+                    "trace",
+                    {**trace, "delay": {**measured, "scale": 0.5 * float(measured.get("scale", 1.0))}},
+                )
+                continue
             delay = seconds(setting(content, direction, "delay"))
             put(content, direction, "delay", f"{round(5e8 * delay)} ns")
             if changes := setting(content, direction, "changes"):

@@ -3,7 +3,7 @@
 
 use crate::common::*;
 use longhaul_hop::{Config, Rates};
-use longhaul_path::{Change, LinkConfig, LossSpec, Outage, OutageMode};
+use longhaul_path::{Change, LinkConfig, LinkTrace, LossSpec, Outage, OutageMode};
 use longhaul_units::{Duration, Instant, Rate};
 
 const RTT: Duration = Duration::from_millis(650);
@@ -78,6 +78,7 @@ impl Cell {
         let down = LinkConfig {
             changes: self.changes.clone(),
             outages: (self.outages)(seed),
+            trace: LinkTrace::default(),
             ..link(mbit(self.down), RTT, self.loss)
         };
         [link(mbit(self.up), RTT, self.loss), down]

@@ -6,7 +6,9 @@ pub mod end;
 pub use end::{End, Job};
 use longhaul_hop::{Config, Ledger, Role};
 use longhaul_path::loss::{GilbertElliott, RandomLoss};
-use longhaul_path::{Fate, GrantSettings, Link, LinkConfig, LossPlace, LossSpec, Packet, QueueSpec};
+use longhaul_path::{
+    Fate, GrantSettings, Link, LinkConfig, LinkTrace, LossPlace, LossSpec, Packet, QueueSpec,
+};
 use longhaul_units::{Duration, Instant, Limit, Probability, Rate, Size};
 
 /// IPv4 and UDP.
@@ -60,6 +62,7 @@ pub fn link(rate: Rate, rtt: Duration, loss: Option<LossSpec>) -> LinkConfig {
         loss,
         changes: vec![],
         outages: vec![],
+        trace: LinkTrace::default(),
         jitter: None,
         reordering: None,
         duplication: Probability::new(0.0).unwrap(),

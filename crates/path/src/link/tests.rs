@@ -1,7 +1,7 @@
 use super::*;
 use crate::loss::{PeriodicLoss, RandomLoss};
 use crate::queue::HeadDropSpec;
-use crate::{Change, GrantSettings, Outage, OutageMode, QueueSpec, Reordering};
+use crate::{Change, GrantSettings, LinkTrace, Outage, OutageMode, QueueSpec, Reordering};
 use longhaul_units::{Limit, Probability};
 use proptest::prelude::*;
 
@@ -30,6 +30,7 @@ fn config(queue: QueueSpec) -> LinkConfig {
         loss: None,
         changes: vec![],
         outages: vec![],
+        trace: LinkTrace::default(),
         jitter: None,
         reordering: None,
         duplication: Probability::default(),

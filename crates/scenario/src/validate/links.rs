@@ -1,8 +1,9 @@
 //! Checks of the network: links, and the settings of their directions.
 
 use super::Checker;
-use crate::{AccessSpec, DirectionSpec, DumbbellSpec, Scenario};
-use longhaul_path::{JitterSpec, SerialSpec};
+use crate::measured::Quantity;
+use crate::{AccessSpec, DirectionSpec, DumbbellSpec, LinkTraceSpec, Scenario};
+use longhaul_path::{JitterSpec, Outage, OutageMode, SerialSpec};
 use longhaul_units::ranges::Key;
 
 impl Checker {
@@ -92,11 +93,17 @@ impl Checker {
     }
 
     fn direction(&mut self, link: &DirectionSpec) {
-        if link.rate.is_none() {
+        let follows = |quantity| {
+            link.trace.as_ref().is_some_and(|trace| trace.given().any(|(given, _)| given == quantity))
+        };
+        if link.rate.is_none() && !follows(Quantity::Rate) {
             self.problem(&[], "there is no rate; write for instance rate = \"50 Mbit/s\"");
         }
-        if link.delay.is_none() {
+        if link.delay.is_none() && !follows(Quantity::Delay) {
             self.problem(&[], "there is no delay; write for instance delay = \"250 ms\"");
+        }
+        if let Some(trace) = &link.trace {
+            self.trace(link, trace);
         }
         if let Some(Err(message)) = link.corruption.map(|corruption| corruption.check()) {
             self.problem(&["corruption"], message);
@@ -124,6 +131,55 @@ impl Checker {
                     check.problem(&[], "a change needs a new rate, a new delay, or both");
                 }
             });
+        }
+    }
+
+    /// What a measurement gives is given once.
+    fn trace(&mut self, link: &DirectionSpec, trace: &LinkTraceSpec) {
+        if trace.given().next().is_none() {
+            self.problem(&["trace"], "it follows nothing: give rate, delay or loss");
+        }
+        for (quantity, spec) in trace.given() {
+            if spec.file.is_empty() {
+                self.problem(&["trace", quantity.name(), "file"], "the name of the file is empty");
+            }
+            let again = match quantity {
+                Quantity::Rate => link.rate.is_some(),
+                Quantity::Delay => link.delay.is_some(),
+                Quantity::Loss => link.loss.is_some(),
+            };
+            let name = quantity.name();
+            if again {
+                let message = format!("`trace.{name}` has the link's {name}: leave out one of both");
+                self.problem(&[name], message);
+            }
+            let changed = link.changes.iter().flatten().any(|change| match quantity {
+                Quantity::Rate => change.rate.is_some(),
+                Quantity::Delay => change.delay.is_some(),
+                Quantity::Loss => false,
+            });
+            if changed {
+                let message = format!("the {name} follows `trace.{name}`, so no script can change it");
+                self.problem(&["changes"], message);
+            }
+        }
+        if trace.rate.is_none() {
+            return;
+        }
+        if link.serial.is_some() {
+            self.problem(&["serial"], "a serial line has a rate of its own, and `trace.rate` is given");
+        }
+        if let Some(granted) = link.grants().given().first() {
+            self.problem(
+                &[granted],
+                format!("`{granted}` grants the link its rate, and `trace.rate` is given"),
+            );
+        }
+        let holds = |outage: &&Outage| outage.mode == OutageMode::Hold;
+        if link.outages.iter().flatten().find(holds).is_some() {
+            let message =
+                "the transmitter follows `trace.rate`: write mode = \"drop\", or a rate of 0 in the file";
+            self.problem(&["outages"], message);
         }
     }
 

@@ -1,0 +1,238 @@
+//! Links that follow measurements: each format is read as its program writes it, and what is wrong is named with its place.
+
+use crate::common::Directory;
+use longhaul_path::TracedRate;
+use longhaul_scenario::{Network, NumberTable, Scenario, load, load_with, resolved_toml, run_id};
+use longhaul_units::{Duration, Instant, LinkId, Rate};
+
+const MBIT: u64 = 1_000_000;
+
+fn text(trace: &str) -> String {
+    with("", trace)
+}
+
+fn with(link: &str, trace: &str) -> String {
+    format!(
+        "[run]\nduration = \"9 s\"\n[[link]]\nname = \"l\"\nends = [\"a\", \"b\"]\n{link}\n\
+         forward = {{ {trace} }}\nreverse = {{ rate = \"1 Mbit/s\", delay = \"1 ms\" }}\n\
+         [[flow]]\nfrom = \"a\"\nto = \"b\"\n"
+    )
+}
+
+fn read(directory: &Directory, trace: &str) -> Result<Scenario, String> {
+    let source = directory.file("scenario.toml", "");
+    load(&text(trace), source.to_str().unwrap(), &[]).map_err(|error| error.to_string())
+}
+
+fn refused(directory: &Directory, trace: &str) -> String {
+    read(directory, trace).unwrap_err()
+}
+
+/// The measurement of a link that a scenario follows.
+fn trace_of(scenario: &Scenario) -> longhaul_path::LinkTrace {
+    let network = Network::new(scenario);
+    network.links[LinkId(0)].config.trace.clone()
+}
+
+fn at(ms: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(ms)
+}
+
+/// The rates of a link in Mbit/s at these times in ms.
+fn rates(scenario: &Scenario, times: &[u64]) -> Vec<u64> {
+    let rate = trace_of(scenario).rate.expect("a rate");
+    times.iter().map(|ms| rate.rate_at(at(*ms)).as_bps() / MBIT).collect()
+}
+
+fn delays(scenario: &Scenario, times: &[u64]) -> Vec<u64> {
+    let delay = trace_of(scenario).delay.expect("a delay");
+    times.iter().map(|ms| delay.at(at(*ms)).as_nanos() / 1_000_000).collect()
+}
+
+#[test]
+fn a_line_of_mahimahi_is_a_packet_of_1500_bytes() {
+    let directory = Directory::new("mahimahi");
+    directory.file("rate.txt", "0\n1\n1\n100\n200\n");
+    let scenario = read(&directory, "delay = \"5 ms\", trace = { rate = \"rate.txt\" }").unwrap();
+    let Some(TracedRate::Opportunities(mut list)) = trace_of(&scenario).rate else { panic!("opportunities") };
+    let left: Vec<Instant> = (0..6).map(|_| list.transmission_end(at(0), 1500)).collect();
+    assert_eq!(left, [0, 1, 1, 100, 200, 200].map(at));
+    // Five packets in 200 ms: 300 kbit/s.
+    assert_eq!(Network::new(&scenario).links[LinkId(0)].config.rate, Rate::from_bps(300_000));
+    // The same as rates of 100 ms: three packets, then two.
+    let trace = "delay = \"5 ms\", trace = { rate = \"rate.txt\", opportunities = \"rate\" }";
+    let as_rate = trace_of(&read(&directory, trace).unwrap()).rate.unwrap();
+    assert_eq!([50, 150, 250].map(|ms| as_rate.rate_at(at(ms)).as_bps()), [360_000, 120_000, 360_000]);
+}
+
+#[test]
+fn a_list_has_a_value_each_so_often() {
+    let directory = Directory::new("list");
+    directory.file("delay.txt", "7\n68\n\n11\n");
+    let trace =
+        "rate = \"1 Mbit/s\", trace = { delay = { file = \"delay.txt\", every = \"10 ms\", unit = \"ms\" } }";
+    let scenario = read(&directory, trace).unwrap();
+    assert_eq!(delays(&scenario, &[0, 9, 10, 25, 30, 41]), [7, 7, 68, 11, 7, 68]);
+    // The delay of the link as it is known without looking at a time is the least.
+    assert_eq!(Network::new(&scenario).links[LinkId(0)].config.delay, Duration::from_millis(7));
+    let offset = trace.replace("trace = {", "trace = { offset = \"12 ms\",");
+    assert_eq!(delays(&read(&directory, &offset).unwrap(), &[0, 8, 18]), [68, 11, 7]);
+}
+
+#[test]
+fn a_table_has_columns_with_units() {
+    let directory = Directory::new("csv");
+    directory
+        .file("link.csv", "time_s,rate_mbps,owd_ms,loss\n100,50,20,0\n101.5,10,\"40\",0.5\n103,0,20,0\n");
+    let trace = "trace = { rate = { file = \"link.csv\", column = \"rate_mbps\" }, \
+                 delay = { file = \"link.csv\", column = \"owd_ms\" }, \
+                 loss = { file = \"link.csv\", column = \"loss\", unit = \"share\" } }";
+    let scenario = read(&directory, trace).unwrap();
+    // The last step is as long as the others: the table begins again after 4.5 s.
+    assert_eq!(rates(&scenario, &[0, 1499, 1500, 3000, 4499, 4500]), [50, 50, 10, 0, 0, 50]);
+    assert_eq!(delays(&scenario, &[0, 1500, 3000]), [20, 40, 20]);
+    let loss = trace_of(&scenario).loss.unwrap();
+    assert_eq!([0, 1500, 3000].map(|ms| loss.at(at(ms))), [0.0, 0.5, 0.0]);
+    let half = trace.replace("column = \"rate_mbps\"", "column = \"rate_mbps\", scale = 0.5");
+    assert_eq!(rates(&read(&directory, &half).unwrap(), &[0, 1500]), [25, 5]);
+}
+
+#[test]
+fn a_table_in_parquet_is_read_by_its_columns() {
+    let directory = Directory::new("parquet");
+    let file = directory.file("dish.parquet", "PAR1");
+    let table = |_: Vec<u8>| -> Result<NumberTable, String> {
+        Ok(vec![
+            ("time".to_string(), Ok(vec![Some(0.0), Some(1.0), Some(2.0)])),
+            ("pop_ping_latency_ms".to_string(), Ok(vec![Some(30.0), Some(60.0), Some(30.0)])),
+            ("gap_ms".to_string(), Ok(vec![Some(30.0), None, Some(30.0)])),
+            ("state".to_string(), Err("text".to_string())),
+        ])
+    };
+    let read = |column: &str| {
+        let trace = format!(
+            "rate = \"1 Mbit/s\", trace = {{ delay = {{ file = {file:?}, column = \"{column}\", unit = \"ms\", scale = 0.5 }} }}"
+        );
+        load_with(&text(&trace), "test", &[], None, &table).map_err(|error| error.to_string())
+    };
+    assert_eq!(delays(&read("pop_ping_latency_ms").unwrap(), &[0, 1000, 2000, 4000]), [15, 30, 15, 30]);
+    // Where nothing was measured the value before holds.
+    assert_eq!(delays(&read("gap_ms").unwrap(), &[0, 1000, 1999]), [15, 15, 15]);
+    for (column, part) in [
+        ("state", "column \"state\": text instead of numbers"),
+        ("rtt", "there is no column \"rtt\"; there are: time, pop_ping_latency_ms, gap_ms, state"),
+    ] {
+        let message = read(column).unwrap_err();
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn programs_that_measure_are_understood() {
+    let directory = Directory::new("programs");
+    directory.file(
+        "irtt.json",
+        r#"{"round_trips": [
+            {"seqno": 0, "lost": "false", "timestamps": {"client": {"send": {"monotonic": 5000000000}}}, "delay": {"rtt": 60000000, "send": 20000000}},
+            {"seqno": 1, "lost": "true", "timestamps": {"client": {"send": {"monotonic": 5500000000}}}, "delay": {}},
+            {"seqno": 2, "lost": "false", "timestamps": {"client": {"send": {"monotonic": 6000000000}}}, "delay": {"rtt": 80000000}}
+        ]}"#,
+    );
+    let both =
+        read(&directory, "rate = \"1 Mbit/s\", trace = { delay = \"irtt.json\", loss = \"irtt.json\" }")
+            .unwrap();
+    // One way as it was measured, else half of the round trip.
+    assert_eq!(delays(&both, &[0, 999, 1000]), [20, 20, 40]);
+    assert_eq!([0, 1000].map(|ms| trace_of(&both).loss.unwrap().at(at(ms))), [0.5, 0.0]);
+    directory.file(
+        "iperf3.json",
+        r#"{"intervals": [{"sum": {"start": 0, "end": 1, "bits_per_second": 50e6}}, {"sum": {"start": 1, "end": 2, "bits_per_second": 8e6}}]}"#,
+    );
+    let rate = read(&directory, "delay = \"5 ms\", trace = { rate = \"iperf3.json\" }").unwrap();
+    assert_eq!(rates(&rate, &[500, 1500, 2500]), [50, 8, 50]);
+    directory.file(
+        "ping.txt",
+        "PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data.\n\
+         [1700000000.5] 64 bytes from 192.0.2.1: icmp_seq=1 ttl=58 time=40.0 ms\n\
+         [1700000003.5] 64 bytes from 192.0.2.1: icmp_seq=4 ttl=58 time=60.0 ms\n",
+    );
+    let trace = "rate = \"1 Mbit/s\", trace = { delay = \"ping.txt\", loss = \"ping.txt\" }";
+    let pinged = read(&directory, trace).unwrap();
+    assert_eq!(delays(&pinged, &[0, 2999, 3000]), [20, 20, 30]);
+    let lost = trace_of(&pinged).loss.unwrap();
+    assert_eq!([0, 1000, 2000, 3000].map(|ms| lost.at(at(ms))), [0.0, 1.0, 1.0, 0.0]);
+}
+
+#[test]
+fn a_run_is_identified_by_what_was_measured() {
+    let directory = Directory::new("measured-identity");
+    directory.file("one.csv", "time_s,rate_mbps\n0,5\n1,6\n");
+    directory.file("same.csv", "time_ms,rate_kbps\n0,5000\n1000,6000\n");
+    directory.file("other.csv", "time_s,rate_mbps\n0,5\n1,7\n");
+    let scenario =
+        |file: &str| read(&directory, &format!("delay = \"1 ms\", trace = {{ rate = \"{file}\" }}")).unwrap();
+    assert_eq!(run_id(&scenario("one.csv")), run_id(&scenario("same.csv")));
+    assert_ne!(run_id(&scenario("one.csv")), run_id(&scenario("other.csv")));
+    // The resolved form is read back from anywhere, as long as the file has the same content.
+    let resolved = resolved_toml(&scenario("one.csv"));
+    assert_eq!(load(&resolved, "elsewhere/scenario.toml", &[]).unwrap(), scenario("one.csv"));
+    directory.file("one.csv", "time_s,rate_mbps\n0,5\n1,8\n");
+    let message = load(&resolved, "elsewhere/scenario.toml", &[]).unwrap_err().to_string();
+    assert!(message.contains("one.csv has another content: its digest is "), "{message}");
+}
+
+#[test]
+fn what_is_wrong_with_a_measurement_is_named_with_its_place() {
+    let directory = Directory::new("measured-wrong");
+    directory.file("back.txt", "1\n5\n4\n");
+    directory.file("word.txt", "1\n5 ms\n");
+    directory.file("none.txt", "0\n0\n");
+    directory.file("zeros.csv", "time_s,rate_mbps\n0,0\n1,0\n");
+    directory.file("link.csv", "time_s,rate,loss_percent\n0,5,1\n1,6,101\n");
+    directory.file("back.csv", "time_s,rate_mbps\n3,5\n2,6\n");
+    directory.file("nan.csv", "time_s,rate_mbps\nnan,5\n2,6\n");
+    directory.file("short.csv", "time_s,rate_mbps\n3,5\n4\n");
+    directory.file("bare.csv", "3,5\n4,6\n");
+    directory.file("packed.csv", b"\x1f\x8b\x08\x00");
+    directory.file("other.json", "{\"a\": 1}");
+    directory.file("good.csv", "time_s,rate_mbps\n0,5\n1,6\n");
+    let rate = |spec: &str| format!("delay = \"1 ms\", trace = {{ rate = {spec} }}");
+    let file = |name: &str| rate(&format!("\"{name}\""));
+    let cases = [
+        (file("absent.txt"), "absent.txt cannot be read: No such file or directory"),
+        (file("back.txt"), "back.txt: line 3: 4 ms is before the line above, 5 ms"),
+        (file("word.txt"), "word.txt: line 2: \"5 ms\" is no whole number of ms"),
+        (file("none.txt"), "it needs a time above 0 ms"),
+        (file("zeros.csv"), "all its rates are 0"),
+        (file("link.csv"), "name the column of the rate; there are: time_s, rate, loss_percent"),
+        (rate("{ file = \"link.csv\", column = \"rate\" }"), "the column \"rate\" has no unit; write for instance unit = \"Mbit/s\""),
+        (rate("{ file = \"link.csv\", column = \"rate\", unit = \"ms\" }"), "\"ms\" is no unit of a rate"),
+        (file("back.csv"), "row 2, column \"time_s\": 2 s is before the row above, 3 s"),
+        (file("nan.csv"), "row 1, column \"time_s\": NaN is no time"),
+        (file("short.csv"), "line 3: 1 cells, and 2 headings"),
+        (file("bare.csv"), "\"3,5\" is no line of headings"),
+        (file("packed.csv"), "is compressed by gzip; unpack it first"),
+        (file("other.json"), "is JSON of neither irtt"),
+        (
+            "rate = \"1 Mbit/s\", delay = \"1 ms\", trace = { loss = { file = \"link.csv\", column = \"loss_percent\" } }".to_string(),
+            "row 2, column \"loss_percent\": 1.01 is out of range: a share is from 0 to 1",
+        ),
+        ("rate = \"1 Mbit/s\", trace = { delay = \"back.txt\" }".to_string(), "it has no times; write for instance every = \"10 ms\""),
+        ("rate = \"1 Mbit/s\", delay = \"1 ms\", trace = {}".to_string(), "it follows nothing: give rate, delay or loss"),
+        ("rate = \"1 Mbit/s\", delay = \"1 ms\", trace = { rate = \"good.csv\" }".to_string(), "`trace.rate` has the link's rate: leave out one of both"),
+        (
+            "delay = \"1 ms\", trace = { rate = \"good.csv\" }, changes = [{ at = \"1 s\", rate = \"2 Mbit/s\" }]".to_string(),
+            "no script can change it",
+        ),
+        ("trace = { rate = \"good.csv\" }".to_string(), "there is no delay"),
+    ];
+    for (trace, part) in cases {
+        let message = refused(&directory, &trace);
+        assert!(message.contains(part), "{trace}: {message}");
+        assert!(message.contains("scenario.toml:"), "{message}");
+    }
+    directory.file("brief.csv", "time_s,rate_mbps\n0,5\n1,6\n");
+    let once = file("brief.csv").replace("trace = {", "trace = { repeat = false,");
+    let message = refused(&directory, &once);
+    assert!(message.contains("brief.csv ends after 2 s, and the run with its offset after 9 s"), "{message}");
+}
