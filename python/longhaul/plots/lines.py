@@ -45,6 +45,10 @@ def flow_figure(
         frame, width = averaged(frame, column, result, view)
         label = f"{label}, mean of {quantity(width, 's')}"
     ids = view.flow_ids(result)
+    if column == "cwnd_bytes":
+        # Datagrams have no window.
+        ids = [flow for flow in ids if result.summary["flows"][flow].get("variant") != "udp"]
+        frame = frame.filter(pl.col("flow").is_in(ids))
     few = len(ids) <= FEW
     figure, axes = style.new(1 if few else 2, ratios=None if few else (3, 2), height=None if few else 6.2)
     main = axes[0]

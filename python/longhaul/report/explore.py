@@ -301,6 +301,9 @@ def _flow_figures(columns: Columns, result: Result) -> None:
         if len(flows) > 100 and column == "throughput_bps":
             continue  # it adds little to goodput, and much to the size
         rows = _pivoted(frame, column, times, len(flows), pl)
+        if column == "cwnd_bytes":
+            # Datagrams have no window.
+            rows[[number for number, flow in enumerate(flows) if flow.get("variant") == "udp"]] = np.nan
         if not mean:
             _end_with_flows(rows, times, flows)
         shown_times, shown = times, rows
