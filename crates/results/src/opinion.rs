@@ -166,11 +166,12 @@ mod tests {
         assert_eq!(of_call(&heard(Histogram::default())), None);
     }
 
-    /// ITU-T G.107 Annex B, table B.1: the lower limits of R, and the opinions there.
+    /// ITU-T G.107 Annex B, table B.1: the lower limits of R, and the opinions there. It has 4.03 where its formula gives 4.024.
     #[test]
     fn opinions_are_those_of_the_recommendation_s_table() {
         for (rating, mos) in [(90.0, 4.34), (80.0, 4.03), (70.0, 3.60), (60.0, 3.10), (50.0, 2.58)] {
-            close(mos_of_rating(rating), mos);
+            let found = mos_of_rating(rating);
+            assert!((found - mos).abs() < 0.0065, "{found} is not {mos}");
         }
     }
 
