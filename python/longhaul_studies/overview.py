@@ -27,20 +27,20 @@ _REACHED = "reached"
 MOVED: Mapping[str, tuple[tuple[int, int, int, str], str]] = {
     "asymmetric": (
         (44, 8, 9, "full"),
-        "The base is as before. Readings of the sender's recovery, of fades, jitter, waits and of Vegas's round trip reproduce what it misses.",
+        "Base as before; readings of recovery, fades, jitter, waits and Vegas's round trip reach what it misses.",
     ),
     "highspeed": (
         (86, 14, 5, "quick"),
-        "The base is as before. How bursts begin, how far RED marks and which background traffic there is are readings.",
+        "Base as before; how bursts begin, how far RED marks and the background are readings, run in part.",
     ),
     "premature-ack": ((14, 0, 0, "full"), "Nothing: seven readings have the same verdicts, with one exception."),
     "split-pep": (
         (23, 14, 20, "full"),
-        "Windows over the queues of figure 4.7; a contrast of queues joins levels that hid that it is absent. ns-2's order of simultaneous events is a reading.",
+        "Tables as before; new targets of windows and of a contrast of queues are not run; ns-2's order is a reading.",
     ),
     "sttp": (
         (43, 73, 29, "full"),
-        "The base has the timer of the simulator of the time, the starts that the totals give, and no timer of probes: choices of ours before.",
+        "The base has its simulator's timer, the starts of its totals, no timer of probes; before, choices of ours.",
     ),
 }
 

@@ -64,7 +64,7 @@ RESPONSES: Mapping[str, Response] = {
 }
 #: Those beside ten standard flows on a full link, and those whose rate changes.
 _FULL = ("none", "HSTCP", "HSTCP, Low_Window 200", "HSTCP, High_P 1e-6", "Scalable", "CUBIC")
-_CHANGED = (STANDARD, "HSTCP", "Scalable", "CUBIC")
+_CHANGED = (STANDARD, "HSTCP")
 LOSSES = (1e-5, 1e-4, 1e-3)
 #: Loss rates at which ten standard flows leave room on the link, and fill it.
 ROOM, FULL = 1e-4, 1e-6
@@ -88,7 +88,9 @@ def alone(scale: str) -> list[Case]:
     if scale == "tiny":
         return [case({"response": name, "loss": 1e-3}, "red", loss=1e-3, **_one(name)) for name in RESPONSES]
     return [
-        case({"response": name, "loss": p}, "red", **_FIVE, loss=p, **_one(name)) for name in RESPONSES for p in LOSSES
+        case({"response": name, "loss": p}, "red", **(_FIVE if p > min(LOSSES) else _FEW), loss=p, **_one(name))
+        for name in RESPONSES
+        for p in LOSSES
     ]
 
 
@@ -107,7 +109,7 @@ def beside(scale: str) -> list[Case]:
         return []
     names = {ROOM: ("none", *(name for name in RESPONSES if name != STANDARD)), FULL: _FULL}
     return [
-        case({"response": name, "loss": p}, "red", **(_FIVE if p == ROOM else _FEW), loss=p, regtcp=10,
+        case({"response": name, "loss": p}, "red", **_FEW, loss=p, regtcp=10,
              **({} if name == "none" else _one(name)))
         for p, chosen in names.items() for name in chosen
     ]  # fmt: skip

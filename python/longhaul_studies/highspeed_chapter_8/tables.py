@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from ..highspeed.measures import HSTCP, utilisation
+from typing import Any
+
+from ..highspeed.measures import HSTCP, sending_rate, utilisation
 from ..highspeed.targets.words import short
 from ..model import ResultTable
-from ..results import Results
-from ..verdict import place
-from .measures import beside, kept, of_frames, over_one, seconds_to_fill, window_before, windows
+from ..results import Metric, NotRun, Results
+from ..verdict import median, place
+from .measures import beside, group, kept, over_one, seconds_to_fill, window_before
 from .points import FRAMES, FULL, LOSSES, RESPONSES, ROOM, STANDARD
 
 
 def _alone(results: Results) -> list[list[str]]:
     rows = []
     for name, response in RESPONSES.items():
-        found = windows(results, name)
+        found = _done(results, "alone", sending_rate(group(name)), response=name)
+        cells = [f"{found[p]:,.0f}" if p in found else "–" for p in LOSSES]
         formula = [response.window(p) for p in LOSSES]
-        rows.append([
-            name, *(f"{found[p]:,.0f} ({w:,.0f})" if w else f"{found[p]:,.0f}" for p, w in zip(LOSSES, formula, strict=True)),
-        ])  # fmt: skip
+        rows.append([name, *(f"{cell} ({w:,.0f})" if w else cell for cell, w in zip(cells, formula, strict=True))])
     return rows
 
 
@@ -26,21 +27,33 @@ def _frames(results: Results) -> list[list[str]]:
     rows = []
     for name in (STANDARD, "HSTCP"):
         for frame in FRAMES:
-            found = of_frames(results, name, frame)
-            rows.append([f"{name}, {frame:,} bytes", *(f"{10 * found[p]:.0f}" for p in (FULL, *LOSSES))])
+            found = _done(results, "frames", utilisation(group(name)), response=name, frame=frame)
+            cells = [f"{10 * found[p]:.0f}" if p in found else "–" for p in (FULL, *LOSSES)]
+            rows.append([f"{name}, {frame:,} bytes", *cells])
     return rows
+
+
+def _done(results: Results, experiment: str, metric: Metric, **parameters: Any) -> dict[float, float]:
+    """Medians by the loss rate, of the points that are run."""
+    return {p: median(values) for p, values in results[experiment].spread(metric, "loss", **parameters).items()}
 
 
 def _beside(results: Results) -> list[list[str]]:
-    rows = [["none", f"{kept(results, 'none', ROOM):.1f}", "", f"{kept(results, 'none', FULL):.1f}", ""]]
-    full = beside(results, FULL)
-    for name in beside(results, ROOM):
-        row = [name, f"{kept(results, name, ROOM):.1f}", short(over_one(results, name, ROOM))]
-        if name in full:
-            own = results["beside"].median(utilisation(HSTCP), response=name, loss=FULL)
-            row += [f"{kept(results, name, FULL):.1f}", f"{own:.1f}"]
-        rows.append(row + [""] * (5 - len(row)))
+    rows = [["none", f"{kept(results, 'none', ROOM):.1f}", "", *_full(results, "none")]]
+    rows += [
+        [name, f"{kept(results, name, ROOM):.1f}", short(over_one(results, name, ROOM)), *_full(results, name)]
+        for name in beside(results, ROOM)
+    ]
     return rows
+
+
+def _full(results: Results, name: str) -> list[str]:
+    """What ten flows and the flow have on a full link; empty where that is not run."""
+    try:
+        own = 0.0 if name == "none" else results["beside"].median(utilisation(HSTCP), response=name, loss=FULL)
+        return [f"{kept(results, name, FULL):.1f}", f"{own:.1f}" if own else ""]
+    except NotRun:
+        return ["", ""]
 
 
 def _transients(results: Results) -> list[list[str]]:
@@ -52,14 +65,14 @@ _AT = tuple(f"at {place(p)}" for p in LOSSES)
 TABLES = (
     ResultTable(
         "Response functions",
-        "Packets in a base round trip of 100 ms of one flow alone, in brackets by the formula; medians. The pipe holds 8,333.",
+        "Packets in a base round trip of 100 ms of one flow alone, in brackets by the formula; medians. The pipe holds 8,333. –: not run.",
         ("response function", *_AT),
         _alone,
         ("alone",),
     ),
     ResultTable(
         "Frames",
-        "Mbit/s of one flow alone; medians. Each packet is lost with the same probability, whatever its size.",
+        "Mbit/s of one flow alone; medians. Each packet is lost with the same probability, whatever its size. –: not run.",
         ("flow", f"at {place(FULL)}", *_AT),
         _frames,
         ("frames",),
