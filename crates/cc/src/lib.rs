@@ -160,6 +160,9 @@ pub trait CongestionControl: Send {
         self.on_ack(ack);
         self.allowance()
     }
+    /// An ACK outside of fast recovery acknowledges nothing new, but reports SACKs of `ack.acked` bytes, which are not to make the window
+    /// grow: for its round trip and its time alone (Linux: `pkts_acked`). Only where the connection passes such ACKs on.
+    fn on_sack(&mut self, _ack: &Ack) {}
     /// Data were found lost; comes before the ACK that reported it. Only if [`CongestionControl::needs_delivery_rate`].
     fn on_lost(&mut self, _lost: &Lost) {}
     /// Loss recovery, fast or after a timeout, is complete; the ACK that completes it follows.

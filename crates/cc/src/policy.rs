@@ -42,6 +42,11 @@ pub trait Avoidance: Clone + Send + 'static {
     fn recovered(&mut self, _window: &Window) -> Option<f64> {
         None
     }
+    /// A cut that was for nothing is taken back: the rule too is as it was before (RFC 9438 section 4.9). Otherwise window and threshold
+    /// are, and the rule stays as the cut left it (Linux: `tcp_reno_undo_cwnd`).
+    fn undone_with_window(&self) -> bool {
+        true
+    }
     /// The slow start threshold after a timeout, in bytes.
     fn timeout(&mut self, window: &Window, event: &Congestion) -> f64 {
         half_flight(event.flight_size, window.mss)

@@ -394,7 +394,7 @@ mod tests {
         }
         // `kind` comes first and every parameter is written: a resolved scenario depends on no default.
         let json = serde_json::to_string(&Algorithm::Cubic(CubicParams::default())).unwrap();
-        let expected = r#"{"kind":"cubic","c":0.4,"beta":0.7,"fast_convergence":true,"reno_friendly":true,"counting":"acks","target_rtt":"smoothed","reno_alpha_rises":true,"growth_before_loss":0.0,"growth":"acks"}"#;
+        let expected = r#"{"kind":"cubic","c":0.4,"beta":0.7,"fast_convergence":true,"reno_friendly":true,"counting":"acks","target_rtt":"smoothed","reno_alpha_rises":true,"growth_before_loss":0.0,"growth":"acks","growth_restored":true}"#;
         assert_eq!(json, expected);
     }
 

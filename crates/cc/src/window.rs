@@ -207,6 +207,10 @@ impl<A: Avoidance, S: SlowStart> WindowBased<A, S> {
             self.window.ssthresh = self.window.ssthresh.max(window.ssthresh);
             return;
         }
+        if !self.avoidance.undone_with_window() {
+            (self.window.cwnd, self.window.ssthresh) = (window.cwnd, window.ssthresh);
+            return;
+        }
         let Window { idle, unused, .. } = self.window;
         (self.window, self.avoidance, self.slow_start) = (window, avoidance, slow_start);
         (self.window.idle, self.window.unused) = (idle, unused);
@@ -229,6 +233,19 @@ impl<A: Avoidance, S: SlowStart> CongestionControl for WindowBased<A, S> {
             window: self.window(),
             in_slow_start: self.in_slow_start(),
             pacing_rate: self.pacing_rate(),
+        }
+    }
+
+    /// What watches round trips sees them, and may end slow start.
+    fn on_sack(&mut self, ack: &Ack) {
+        self.avoidance.observe(&self.window, ack);
+        self.slow_start.observe(&self.window, ack);
+        let grows_nothing = Ack { acked: 0, ..*ack };
+        if !ack.in_recovery
+            && self.window.in_slow_start()
+            && self.slow_start.increase(&self.window, &grows_nothing).exit
+        {
+            self.window.ssthresh = self.window.cwnd.max(2.0 * self.window.mss);
         }
     }
 

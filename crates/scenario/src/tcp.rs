@@ -440,6 +440,10 @@ pub struct TcpSpec {
     pub so_rcvbuf: SocketBuffer,
     /// Send buffer: no more than this is unacknowledged, whatever the windows.
     pub send_buffer: BufferSpec,
+    /// The send buffer has room for so many congestion windows, and `send_buffer` is its largest size: it grows with the window, and an
+    /// application that waits for room writes again once a third of it is free. 0: it has its full size from the start, and is filled
+    /// as soon as there is room. Linux: 2, with BBR 3 (`tcp_sndbuf_expand`).
+    pub send_buffer_windows: u32,
     /// `SO_SNDBUF`, as an application sets it on its socket: Linux doubles it, and `send_buffer` does not count then (socket(7)). It is
     /// the argument that the kernel accepts: more than `net.core.wmem_max` becomes that. With variant "linux".
     #[serde(skip_serializing_if = "SocketBuffer::is_off")]
@@ -592,6 +596,7 @@ impl Default for TcpSpec {
             receive_autotuning: None,
             so_rcvbuf: SocketBuffer::Off,
             send_buffer: BufferSpec::Unlimited,
+            send_buffer_windows: 0,
             so_sndbuf: SocketBuffer::Off,
             reassembly_limit: BufferSpec::Unlimited,
             reading_rate: None,
@@ -693,6 +698,12 @@ impl TcpSpec {
             receive_buffer: self.receive_buffer.bytes(self.mss),
             autotuning: self.receive_sizes(),
             send_buffer: self.send_room(),
+            // SO_SNDBUF keeps it from growing.
+            send_buffer_windows: match (self.send_buffer_windows, self.so_sndbuf.kept()) {
+                (0, _) => None,
+                (_, Some(_)) => Some(0),
+                (windows, None) => Some(windows),
+            },
             reassembly_limit: self.reassembly_limit.bytes(self.mss),
             reading: self.reading_rate.map_or(Reading::Immediate, Reading::Rate),
             ack_every: self.ack_every,

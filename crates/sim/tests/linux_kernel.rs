@@ -71,7 +71,8 @@ fn a_growing_window_is_acknowledged_quickly() {
 }
 
 /// 2 % of the packets are late by 15 ms: the first undo shows that the path reorders (`tcp_check_sack_reordering`), and RACK waits from
-/// then on: the kernel sends one packet again. Here it is 11, since slow start goes on after the undo until the queue drops 5; it was 130.
+/// then on, HyStart sees the ACKs that report SACKs, and what CUBIC gets back is its window: the kernel sends one packet again. It was
+/// 130, and 11 while HyStart's train ended with each late packet, so that slow start went on until the queue overflowed.
 #[test]
 fn an_undo_teaches_that_the_path_reorders() {
     let summary = run(
@@ -82,7 +83,7 @@ fn an_undo_teaches_that_the_path_reorders() {
          tcp = { variant = \"linux\", congestion = \"cubic\" }\n",
     );
     let again = metric(&summary, "retransmitted_packets");
-    assert!((1.0..=12.0).contains(&again), "{again}");
+    assert!((1.0..=3.0).contains(&again), "{again}");
     assert!(metric(&summary, "reductions_undone") >= 1.0);
     let took = metric(&summary, "completion_time_s");
     assert!((took / 3.481 - 1.0).abs() < 0.06, "{took}");

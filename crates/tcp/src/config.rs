@@ -180,6 +180,10 @@ pub struct Config {
 
     /// Send buffer in bytes, of data that is not acknowledged: no more than this is in flight, whatever the windows.
     pub send_buffer: Option<u64>,
+    /// The send buffer has room for so many congestion windows, `send_buffer` at most: it grows with the window, and an application that
+    /// waits for room writes again once a third of it is free (Linux: 2, with BBR 3; 0 where `SO_SNDBUF` keeps it from growing). `None`:
+    /// it has its full size from the start, and an application writes whatever there is room for.
+    pub send_buffer_windows: Option<u32>,
     /// An ACK of what was never sent is answered by an ACK (RFC 9293 section 3.10.7.4), and its timestamp recorded where its sequence
     /// number allows (RFC 7323 section 4.3). Otherwise neither, as in Linux 6.1.
     pub answer_unsent_acks: bool,
@@ -266,6 +270,7 @@ impl Default for Config {
             assumed_options: false,
             time_wait: Duration::from_secs(1),
             send_buffer: None,
+            send_buffer_windows: None,
             answer_unsent_acks: true,
             empty_probes: false,
             nagle: true,

@@ -55,6 +55,7 @@ mod receiver;
 mod right_sizing;
 mod rtt;
 mod scoreboard;
+mod send_buffer;
 mod send_log;
 mod sender;
 mod state;

@@ -37,8 +37,9 @@ struct Reassembly {
     fin: Option<u64>,
     /// A duplicate that the next ACK reports.
     duplicate: Option<(u64, u64)>,
-    /// Data above a gap.
+    /// Data above a gap, and how much that is.
     queue: IntervalSet,
+    held: u64,
     /// Data so far above RCV.NXT and beyond is forgotten.
     limit: u64,
     /// The recently changed blocks of `queue`, the latest first.
@@ -58,6 +59,8 @@ pub(crate) struct Receiver {
     pub read_deadline: Instant,
     /// Receive buffer, at most what the window can express; if it is autotuned, as much of it as is offered now.
     largest_window: u64,
+    /// What of it is not taken by data above a gap.
+    free_window: u64,
     /// The application has read up to here.
     read: u64,
     /// The largest payload seen: the peer's full-sized segment.
@@ -112,6 +115,7 @@ impl Receiver {
                 fin: None,
                 duplicate: None,
                 queue: IntervalSet::default(),
+                held: 0,
                 limit: config.reassembly_limit.unwrap_or(u64::MAX),
                 recent: [Recent::NONE; SackBlocks::MAX],
             }),
@@ -132,6 +136,7 @@ impl Receiver {
             sack: false,
             dsack: config.dsack,
             largest_window: config.first_window(),
+            free_window: u64::MAX,
             unlimited: config.receive_buffer.is_none() && config.autotuning.is_none(),
             shift: 0,
             mss: u64::from(config.mss.max(1)),
@@ -221,22 +226,28 @@ impl Receiver {
             self.acknowledge_quickly();
         }
         self.last_data = now;
-        self.open_window_for(end - start);
+        self.open_window_for(start, end);
+        let before = self.next;
         self.take_data(now, start, end, fin, stats);
         let edge = self.right_edge();
+        let filled = if self.next > before { self.next.saturating_sub(end.max(before)) } else { 0 };
         let above = if self.regular { None } else { self.parts.queue.descending().next() };
         if let Some(sizing) = &mut self.right_sizing {
             let above = above.map_or(0, |(_, end)| end - self.next);
-            sizing.on_data(now, self.next, edge, self.read, above);
+            sizing.on_data(now, self.next, edge, self.read, filled, above);
+            self.free_window = sizing.room_beside(self.parts.held);
         }
     }
     fn acknowledge_quickly(&mut self) {
         self.quick_acks = self.quick_acks.max(self.most_quick_acks);
     }
     /// The autotuned window opens by what its buffer has room for, and the sender gets to know at once (`tcp_grow_window`).
-    fn open_window_for(&mut self, len: u64) {
+    fn open_window_for(&mut self, start: u64, end: u64) {
+        let len = end - start;
         let Some(sizing) = self.right_sizing.as_mut().filter(|_| len >= LEAST_TO_GROW) else { return };
-        if sizing.open(len) {
+        // What is in order waits to be read while the window is set; what is above a gap is not taken in yet.
+        let held = self.parts.held + if start <= self.next { len } else { 0 };
+        if sizing.open(len, held) {
             let representable = u64::from(u16::MAX) << self.shift;
             self.largest_window = self.largest_window.max(sizing.offered.min(representable));
             self.quick_acks |= u32::from(self.most_quick_acks > 0);
@@ -374,6 +385,7 @@ impl Receiver {
     fn fill_gap(&mut self, end: u64, payload_end: u64, stats: &mut Stats) {
         let before = self.next;
         let mut stored = 0;
+        let mut taken_up = 0;
         let mut next = end;
         let joins = self.parts.queue.containing(end);
         if let Some((_, block_end)) = joins {
@@ -381,12 +393,14 @@ impl Receiver {
         }
         let mut first_overlap = None;
         self.parts.queue.remove_below(next.max(end), |a, b| {
+            taken_up += b - a;
             let overlap = b.min(payload_end).saturating_sub(a);
             if overlap > 0 && first_overlap.is_none() {
                 first_overlap = Some((a, a + overlap));
             }
             stored += overlap;
         });
+        self.parts.held -= taken_up;
         self.next = next.max(end);
         debug_assert!(self.next > before);
         if let Some((a, b)) = first_overlap {
@@ -409,10 +423,13 @@ impl Receiver {
                 first_known.get_or_insert((from, to));
             }
         };
+        let mut news = 0;
         let block = self.parts.queue.insert(start, end, |a, b| {
             take(known_from, a.min(payload_end));
             known_from = b;
+            news += b - a;
         });
+        self.parts.held += news;
         take(known_from, payload_end);
         if let Some((from, to)) = first_known {
             self.on_duplicate(from, to, stats);
@@ -522,10 +539,15 @@ impl Receiver {
     pub fn syn_window_field(&self) -> u16 {
         self.largest_window.min(u64::from(u16::MAX)) as u16
     }
+    /// Where the window could end: data above a gap take room in a buffer that grows (Linux: `tcp_space`).
+    #[inline]
+    fn open_edge(&self) -> u64 {
+        self.read + self.largest_window.min(self.free_window)
+    }
     /// Receiver's silly window avoidance: the edge moves by a segment or half the buffer (RFC 9293 section
     /// 3.8.6.2.2).
     fn advance_edge(&mut self) {
-        let open_edge = self.read + self.largest_window;
+        let open_edge = self.open_edge();
         if open_edge >= self.edge + self.mss.min(self.largest_window / 2) {
             self.edge = open_edge;
         }
@@ -564,7 +586,7 @@ impl Receiver {
         self.edge + (2 * self.mss).min(self.largest_window / 2).max(left)
     }
     fn update_window_if_due(&mut self) {
-        if !self.unlimited && !self.finished() && self.read + self.largest_window >= self.update_edge() {
+        if !self.unlimited && !self.finished() && self.open_edge() >= self.update_edge() {
             self.ack_now = true;
         }
     }
@@ -584,7 +606,7 @@ impl Receiver {
         if self.unlimited || self.finished() {
             return;
         }
-        let needed = self.update_edge().saturating_sub(self.read + self.largest_window);
+        let needed = self.update_edge().saturating_sub(self.open_edge());
         if needed > 0 && needed <= self.readable() {
             self.read_deadline = self.read_clock + rate.transmission_time(Size::from_bytes(needed));
         } else if needed == 0 {

@@ -104,24 +104,32 @@ impl RightSizing {
         self.window = Some((now, edge));
     }
 
-    /// `len` bytes have arrived: the window opens by no more than twice that. True if it has opened (`tcp_grow_window`).
-    pub fn open(&mut self, len: u64) -> bool {
+    /// `len` bytes have arrived, and `held` bytes take room in the buffer: the window opens by no more than twice what arrives, and not
+    /// into what is taken. True if it has opened (`tcp_grow_window`).
+    pub fn open(&mut self, len: u64, held: u64) -> bool {
         let before = self.offered;
-        self.offered = before.max((before + 2 * len).min(self.room));
+        self.offered = before.max((before + 2 * len).min(self.room_beside(held)));
         self.offered > before
     }
+    /// The window that the buffer has room for beside what it holds (`tcp_space`).
+    pub fn room_beside(&self, held: u64) -> u64 {
+        self.room.saturating_sub(held)
+    }
 
-    /// RCV.NXT has come to `next`, the window's right edge being at `edge`; the application has read up to `read`. Data wait above a
-    /// gap, the highest `above` bytes from RCV.NXT.
-    pub fn on_data(&mut self, now: Instant, next: u64, edge: u64, read: u64, above: u64) {
+    /// RCV.NXT has come to `next`, the window's right edge being at `edge`; the application has read up to `read`, the last `filled`
+    /// bytes of what is in order having waited above a gap until now. Data wait above a gap, the highest `above` bytes from RCV.NXT.
+    pub fn on_data(&mut self, now: Instant, next: u64, edge: u64, read: u64, filled: u64, above: u64) {
         self.measure_window(now, next, edge);
         if let Some(rtt) = self.rtt {
             if now.since(self.since) >= rtt {
-                let copied = read.saturating_sub(self.read_before);
+                // The first segment to be read ends the round trip: what is in order behind it, or is not read, counts against this
+                // round trip, and towards the next (`inq` of tcp_rcv_space_adjust).
+                let first_read = read.min(next - filled);
+                let copied = first_read.saturating_sub(self.read_before).saturating_sub(next - first_read);
                 if copied > self.space {
                     self.adjust(copied, above);
                 }
-                (self.since, self.read_before) = (now, read);
+                (self.since, self.read_before) = (now, first_read);
             }
         }
         if above > 0 {
@@ -167,7 +175,7 @@ mod tests {
     fn the_first_buffer_has_room_for_its_share_once_data_arrive() {
         let mut sizing = RightSizing::new(Autotuning::LINUX, MSS);
         for _ in 0..3 {
-            assert!(sizing.open(4_000));
+            assert!(sizing.open(4_000, 0));
         }
         assert_eq!(sizing.offered, 81_920); // 5/8 of 131,072
     }
@@ -219,15 +227,40 @@ mod tests {
         let mut next = 1;
         for ms in [0, 0, 100] {
             next += 10_000;
-            sizing.open(10_000);
-            sizing.on_data(at(ms), next, next + 65_536, next, 0);
+            sizing.open(10_000, 0);
+            sizing.on_data(at(ms), next, next + 65_536, next, 0, 0);
         }
         // 30 in the first round trip: 60 + 2 * 60 * 2 = 300. Room for 81,920 before, then 20,000 more with each.
         assert_eq!((sizing.room, sizing.offered), (300_000, 81_920));
-        assert!(sizing.open(10_000));
+        assert!(sizing.open(10_000, 0));
         assert_eq!(sizing.offered, 101_920);
-        let opened = (0..100).filter(|_| sizing.open(10_000)).count();
+        let opened = (0..100).filter(|_| sizing.open(10_000, 0)).count();
         assert_eq!((opened, sizing.offered), (10, 300_000));
+    }
+
+    /// 100 segments waited above a gap of one, which the second round trip fills: the first read finds them unread, so that they count in
+    /// the third, with the 20 that arrive in it. 121 - 1 = 120 read, after 10: 240 + 2 * 240 * 11 = 5,520.
+    #[test]
+    fn what_waited_above_a_gap_counts_in_the_round_trip_after() {
+        let mut sizing = RightSizing::new(Autotuning::LINUX, MSS);
+        sizing.hear_echo(1, Duration::from_millis(100));
+        sizing.on_data(at(0), 10_001, 75_537, 10_001, 0, 0);
+        sizing.on_data(at(100), 111_001, 176_537, 111_001, 100_000, 0);
+        assert_eq!((sizing.space, sizing.read_before), (10_000, 11_001));
+        sizing.on_data(at(200), 131_001, 196_537, 131_001, 0, 0);
+        assert_eq!((sizing.space, sizing.room), (120_000, 5_520_000));
+    }
+
+    /// Room for 81,920, of which 10,000 wait above a gap.
+    #[test]
+    fn what_the_buffer_holds_is_no_window() {
+        let mut sizing = RightSizing::new(Autotuning::LINUX, MSS);
+        for _ in 0..3 {
+            sizing.open(4_000, 10_000);
+        }
+        assert_eq!((sizing.offered, sizing.room_beside(10_000)), (71_920, 71_920));
+        assert!(!sizing.open(4_000, 12_000));
+        assert_eq!(sizing.offered, 71_920);
     }
 
     #[test]

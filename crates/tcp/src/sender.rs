@@ -16,6 +16,7 @@ use crate::prr::ProportionalRateReduction;
 use crate::rack::Rack;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
+use crate::send_buffer::SendBuffer;
 use crate::send_log::SendLog;
 use crate::undo::Undo;
 use crate::{Config, CongestionState, ReductionBound, RttSampling};
@@ -193,6 +194,8 @@ pub(crate) struct Sender {
     pub rtt: RttEstimator,
     /// The send buffer: more than this is not in flight.
     send_buffer: u64,
+    /// Where it grows, or is filled by thirds: what it holds.
+    buffered: Option<Box<SendBuffer>>,
     pub pacer: Pacer,
     board: Scoreboard,
     /// End of the last small segment sent, where Nagle's algorithm is Minshall's.
@@ -320,6 +323,10 @@ impl Sender {
             more_follows: false,
             unpushed: false,
             send_buffer: config.send_buffer.map_or(u64::MAX, |bytes| bytes.max(mss)),
+            buffered: config.send_buffer_windows.map(|windows| {
+                let largest = config.send_buffer.map_or(u64::MAX, |bytes| bytes.max(mss));
+                Box::new(SendBuffer::new(windows, largest))
+            }),
             cwr_due: false,
             pace_after_idle: config.pace_after_idle,
             restart_pacing: None,
@@ -356,6 +363,10 @@ impl Sender {
             if let Some(measured) = &mut self.measured {
                 measured.rack = None;
             }
+        }
+        if let Some(buffered) = &mut self.buffered {
+            buffered.begin(self.mss);
+            buffered.write(1, self.data_end);
         }
         self.window_edge = 1 + window;
         self.max_window = window;
@@ -443,6 +454,9 @@ impl Sender {
     pub fn write(&mut self, bytes: u64) {
         if !self.fin_queued {
             self.data_end = self.data_end.saturating_add(bytes).min(UNLIMITED);
+            if let Some(buffered) = self.buffered.as_mut().filter(|_| self.una > 0) {
+                buffered.write(self.una, self.data_end);
+            }
         }
     }
     /// What has been written last ends a record.
@@ -559,7 +573,16 @@ impl Sender {
 
     /// The most that can be in flight, whatever else is.
     pub(super) fn window_in_use(&self) -> u64 {
-        self.cwnd.min(self.peer_window()).min(self.send_buffer)
+        let buffer = self.buffered.as_ref().map_or(self.send_buffer, |buffered| buffered.size);
+        self.cwnd.min(self.peer_window()).min(buffer)
+    }
+    /// No data beyond this are in the send buffer.
+    #[inline]
+    pub(super) fn buffer_edge(&self) -> u64 {
+        match &self.buffered {
+            Some(buffered) => buffered.end,
+            None => self.una.saturating_add(self.send_buffer),
+        }
     }
     #[inline]
     pub fn flight_size(&self) -> u64 {

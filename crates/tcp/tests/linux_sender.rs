@@ -236,6 +236,55 @@ fn a_segment_counts_as_sacked_once_all_of_it_is() {
     }
 }
 
+/// Records the times of the ACKs that only report SACKs, and what counts for growth.
+struct Watching(Arc<Mutex<(Vec<u64>, Vec<u64>)>>);
+impl CongestionControl for Watching {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.0.lock().unwrap().1.push(ack.acked);
+    }
+    fn on_sack(&mut self, ack: &Ack) {
+        assert_eq!(ack.rtt, Some(ms(ack.now.as_nanos() / 1_000_000)));
+        self.0.lock().unwrap().0.push(ack.acked);
+    }
+    fn on_congestion(&mut self, _: &Congestion) {}
+    fn window(&self) -> u64 {
+        100_000
+    }
+    fn ssthresh(&self) -> u64 {
+        u64::MAX
+    }
+}
+
+/// Two segments are SACKed before the first of 20 arrives. Congestion control sees the round trips of SACKs (pkts_acked). Later eight
+/// are SACKed before the one below them: by more than three segments the path reorders, and from then on SACKs count as they arrive
+/// (tcp_may_raise_cwnd). Losses are found by time, after a quarter of the round trip.
+#[test]
+fn sacks_are_seen_and_count_once_the_path_reorders() {
+    for (credit_sacked, seen, counted) in [
+        (true, vec![], vec![3_000, 9_000, 2_000]),
+        (false, vec![1_000, 1_000, 8_000], vec![1_000, 1_000, 1_000, 1_000]),
+    ] {
+        let noted = Arc::new(Mutex::new((vec![], vec![])));
+        let config = Config { recovery: Recovery::Rack, credit_sacked, ..plain() };
+        let mut a = Connection::established(config, Box::new(Watching(noted.clone())), ports(End::A));
+        a.write(20_000);
+        departures(&mut a, 0);
+        for segment in [
+            ack(1, &[(1_001, 2_001)]),
+            ack(1, &[(1_001, 3_001)]),
+            ack(3_001, &[]),
+            ack(3_001, &[(4_001, 12_001)]),
+            ack(12_001, &[]),
+            ack(12_001, &[(13_001, 14_001)]),
+            ack(14_001, &[]),
+        ] {
+            a.handle_segment(at_ms(100), &segment, Ecn::NotEct);
+        }
+        let noted = noted.lock().unwrap();
+        assert_eq!((&noted.0, &noted.1), (&seen, &counted), "{credit_sacked}");
+    }
+}
+
 /// Without SACK two duplicate ACKs stand for two segments: of three that are acknowledged next one is delivered, and of one, one
 /// (tcp_remove_reno_sacks()).
 #[test]

@@ -30,6 +30,7 @@ def cubic(
     fast_convergence: bool | None = None,
     growth: Literal["acks", "count"] | None = None,
     growth_before_loss: float | None = None,
+    growth_restored: bool | None = None,
     reno_alpha_rises: bool | None = None,
     reno_friendly: bool | None = None,
     target_rtt: Literal["least", "smoothed"] | None = None,
@@ -42,6 +43,7 @@ def cubic(
     * `fast_convergence`: Release bandwidth to newcomers when the saturation point falls (section 4.7).
     * `growth`: How the window grows: with each ACK (sections 4.3 to 4.5), or by a segment for each `cnt` segments acknowledged, a number that is computed anew when the window has changed, else at most every 1/32 s (Linux).
     * `growth_before_loss`: Before the first loss, gain at least this share of the window per round trip (Linux: 0.05).
+    * `growth_restored`: Where a reduction proves to be for nothing, the growth too goes on as before it (section 4.9).
     * `reno_alpha_rises`: Once Reno's window has reached that before the last cut it gains one segment per round trip (section 4.3); without this it goes on gaining 3 (1 - beta) / (1 + beta) (Linux).
     * `reno_friendly`: Never be slower than Reno would be (section 4.3).
     * `target_rtt`: The round trip after which the target is to be reached: the smoothed one (section 4.2) or the least (Linux).
@@ -55,6 +57,7 @@ def cubic(
             "fast_convergence": fast_convergence,
             "growth": growth,
             "growth_before_loss": growth_before_loss,
+            "growth_restored": growth_restored,
             "reno_alpha_rises": reno_alpha_rises,
             "reno_friendly": reno_friendly,
             "target_rtt": target_rtt,
@@ -423,6 +426,7 @@ def bbr(
     pacing_margin: float | None = None,
     probe_gain: float | None = None,
     probe_rtt_duration: str | None = None,
+    recoveries_join: bool | None = None,
     startup_gain: float | None = None,
 ) -> Section:
     """Version 1: paces at the measured bandwidth; slow start does not apply (Cardwell et al. 2016, draft-cardwell-iccrg-bbr-congestion-control-00).
@@ -439,6 +443,7 @@ def bbr(
     * `pacing_margin`: Pace so much below the estimate: 0 in the draft, 0.01 in Linux and in later versions.
     * `probe_gain`: Gain of pacing in the phase of ProbeBW that probes for more; the next phase drains with 2 minus this (section 4.3.4.2).
     * `probe_rtt_duration`: Least time in ProbeRTT with the least window (section 4.3.5).
+    * `recoveries_join`: A recovery that begins with the ACK that ends another continues it: neither is the window of before restored nor the new one conserved.
     * `startup_gain`: Gain of pacing and window in Startup: 2 / ln 2 doubles the rate each round trip (section 4.3.2.1).
     """
     return given(
@@ -456,6 +461,7 @@ def bbr(
             "pacing_margin": pacing_margin,
             "probe_gain": probe_gain,
             "probe_rtt_duration": probe_rtt_duration,
+            "recoveries_join": recoveries_join,
             "startup_gain": startup_gain,
         }
     )

@@ -78,6 +78,7 @@ def tcp(
     sack_of_old_acks: bool | None = None,
     sack_whole_segments: bool | None = None,
     send_buffer: int | str | None = None,
+    send_buffer_windows: int | None = None,
     slow_but_steady: bool | None = None,
     slow_start: Literal["hystart", "hystart++", "limited", "packet_pair", "standard"] | Mapping[str, Any] | None = None,
     slow_start_to_twice_flight: bool | None = None,
@@ -140,6 +141,7 @@ def tcp(
     * `sack_of_old_acks`: Take up SACK blocks of ACKs that later ones have overtaken, as in Linux.
     * `sack_whole_segments`: A segment counts as SACKed once all of it is, as in Linux; otherwise each octet does (RFC 6675).
     * `send_buffer`: Send buffer: no more than this is unacknowledged, whatever the windows.
+    * `send_buffer_windows`: The send buffer has room for so many congestion windows, and `send_buffer` is its largest size: it grows with the window, and an application that waits for room writes again once a third of it is free. 0: it has its full size from the start, and is filled as soon as there is room.
     * `slow_but_steady`: NewReno restarts its retransmission timer on every partial ACK, not only on the first (RFC 6582 section 4).
     * `slow_start`: Slow start.
     * `slow_start_to_twice_flight`: In slow start the window grows up to twice the most that was in flight, where the application or the receiver's window is the limit (Linux).
@@ -202,6 +204,7 @@ def tcp(
             "sack_of_old_acks": sack_of_old_acks,
             "sack_whole_segments": sack_whole_segments,
             "send_buffer": send_buffer,
+            "send_buffer_windows": send_buffer_windows,
             "slow_but_steady": slow_but_steady,
             "slow_start": slow_start,
             "slow_start_to_twice_flight": slow_start_to_twice_flight,

@@ -43,6 +43,10 @@ pub struct CubicParams {
     /// that is computed anew when the window has changed, else at most every 1/32 s (Linux).
     #[schemars(extend("x-unit" = "acks or count"))]
     pub growth: Growth,
+    /// Where a reduction proves to be for nothing, the growth too goes on as before it (section 4.9). Without this only window and
+    /// threshold do, and a new stage begins at that window (Linux: `tcp_reno_undo_cwnd`).
+    #[schemars(extend("x-unit" = "true or false"))]
+    pub growth_restored: bool,
 }
 
 /// How CUBIC's window grows.
@@ -75,6 +79,7 @@ impl CubicParams {
             reno_alpha_rises: false,
             growth_before_loss: 0.05,
             growth: Growth::Count,
+            growth_restored: false,
             ..CubicParams::default()
         }
     }
@@ -93,6 +98,7 @@ impl Default for CubicParams {
             reno_alpha_rises: true,
             growth_before_loss: 0.0,
             growth: Growth::Acks,
+            growth_restored: true,
         }
     }
 }
@@ -357,6 +363,10 @@ impl Avoidance for Cubic {
         self.uncut = true;
         self.count.credit = 0.0;
         self.reduced(window, event).max(2.0 * window.mss)
+    }
+
+    fn undone_with_window(&self) -> bool {
+        self.params.growth_restored
     }
 
     /// The window was cut back to the restart window: a new stage begins when slow start is over.
@@ -712,5 +722,24 @@ mod tests {
             windows
         };
         assert_eq!(run(true), run(false));
+    }
+
+    /// tcp_reno_undo_cwnd() gives back window and threshold, and no more: there has been a loss, so that the window no longer grows by a
+    /// twentieth each round trip.
+    #[test]
+    fn in_linux_only_the_window_of_a_spurious_loss_is_given_back() {
+        let gained = |restored: bool| {
+            let params = CubicParams { growth_restored: restored, ..CubicParams::linux() };
+            let mut policy = cubic(&serde_json::to_string(&crate::Algorithm::Cubic(params)).unwrap(), 100);
+            policy.on_congestion(&event(CongestionKind::Loss, 100_000));
+            policy.on_congestion(&event(CongestionKind::Spurious, 100_000));
+            assert_eq!((policy.window(), policy.ssthresh()), (100_000, 100_000));
+            for _ in 0..100 {
+                policy.on_ack(&ack_at(1000, MSS));
+            }
+            policy.window() - 100_000
+        };
+        assert_eq!((gained(true), gained(false)), (5_000, 0));
+        assert!(!CubicParams::linux().growth_restored && CubicParams::default().growth_restored);
     }
 }

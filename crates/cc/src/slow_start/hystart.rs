@@ -188,6 +188,23 @@ mod tests {
         assert_eq!(policy.ssthresh(), 151 * MSS);
     }
 
+    /// Every tenth segment is late: the ACKs that report SACKs continue the train, and one of them can end slow start.
+    #[test]
+    fn acks_that_only_report_sacks_are_of_the_train() {
+        let mut policy = hystart(&setup(100 * MSS, None));
+        for index in 0..52 {
+            let ack = ack_at(100 + index, MSS);
+            let ack = Ack { rtt: Some(Duration::from_millis(100)), round_start: index == 0, ..ack };
+            if index > 40 {
+                policy.on_sack(&ack)
+            } else {
+                policy.on_ack(&ack)
+            }
+            assert_eq!(policy.in_slow_start(), index < 51);
+        }
+        assert_eq!((policy.window(), policy.ssthresh()), (141 * MSS, 141 * MSS));
+    }
+
     #[test]
     fn gaps_of_more_than_two_milliseconds_break_a_train() {
         for (gap, ends) in [(2000, true), (2001, false)] {

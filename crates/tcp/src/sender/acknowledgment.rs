@@ -19,6 +19,8 @@ pub(super) struct Report {
     pub newly_acked: u64,
     pub rtt: Option<Duration>,
     pub delivery: Option<Delivery>,
+    /// The window may grow upon it.
+    pub counts: bool,
 }
 
 impl Sender {
@@ -126,14 +128,21 @@ impl Sender {
         self.sacked_unreported += newly_sacked;
         self.delivered += newly_acked + newly_sacked - self.board.take_reported_again();
         let delivery = if measures { self.sample_delivery(a.now, prior_lost) } else { None };
-        let reports = |sender: &Self| prior_phase == Phase::FastRecovery || sender.samples_rate();
-        if a.ack > prior_una || (newly_sacked > 0 && reports(self)) {
+        let counts = a.ack > prior_una
+            || (newly_sacked > 0
+                && (prior_phase == Phase::FastRecovery || self.samples_rate() || self.sacks_count()));
+        if counts || (newly_sacked > 0 && !self.credit_sacked) {
             let newly_acked = self.credited(newly_acked, prior_duplicates, prior_phase);
-            let report =
-                Report { now: a.now, prior_una, prior_in_flight, prior_phase, newly_acked, rtt, delivery };
-            self.tell_congestion_control(&report);
-        } else if newly_sacked > 0 && !self.credit_sacked {
-            self.sacked_unreported = 0;
+            self.tell_congestion_control(&Report {
+                now: a.now,
+                prior_una,
+                prior_in_flight,
+                prior_phase,
+                newly_acked,
+                rtt,
+                delivery,
+                counts,
+            });
         }
         if self.reducing && newly_acked + newly_sacked > 0 {
             let safe = a.ack > prior_una && self.board.lost() == prior_lost;
@@ -229,8 +238,20 @@ impl Sender {
                 || self.phase == Phase::FastRecovery
                 || self.reducing,
         };
-        let allowance = self.cc.take_ack(&ack);
-        self.adopt(allowance);
+        if report.counts {
+            let allowance = self.cc.take_ack(&ack);
+            self.adopt(allowance);
+        } else {
+            self.cc.on_sack(&ack);
+            self.refresh();
+        }
+    }
+
+    /// Data are SACKed as they are delivered, and let the window grow at once: where what counts is delivery, and the path has been seen to
+    /// reorder by more than the duplicate threshold, counted from the segment that arrived before (Linux: `tcp_may_raise_cwnd`).
+    fn sacks_count(&self) -> bool {
+        let usual = u64::from(self.duplicate_threshold + 1) * self.mss;
+        !self.credit_sacked && self.reordering_extent() > usual
     }
 
     /// SND.WND of RFC 9293; true if it changed.

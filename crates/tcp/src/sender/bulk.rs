@@ -52,6 +52,7 @@ impl Sender {
             newly_acked: advanced,
             rtt,
             delivery: None,
+            counts: true,
         });
     }
 
@@ -59,7 +60,7 @@ impl Sender {
     #[inline(always)]
     pub fn next_in_bulk(&mut self, now: Instant, stats: &mut Stats) -> Bulk {
         let (mss, start, in_flight) = (self.mss, self.max, self.flight_size());
-        let edge = self.data_end.min(self.window_edge).min(self.una.saturating_add(self.send_buffer));
+        let edge = self.data_end.min(self.window_edge).min(self.buffer_edge());
         let plain = in_flight > 0
             && edge.saturating_sub(start) >= 2 * mss
             && self.pacer.rate.is_none()

@@ -20,7 +20,10 @@ impl Sender {
             return Err(Limit::Application);
         }
         let segment_size = self.mss.saturating_sub(option_bytes).max(1);
-        let chosen = self.choose(now, segment_size);
+        let mut chosen = self.choose(now, segment_size);
+        if chosen.is_err() && self.buffered.is_some() && self.refill_send_buffer(segment_size) {
+            chosen = self.choose(now, segment_size);
+        }
         match chosen {
             Ok(chunk) => {
                 self.record(now, &chunk, stats);
@@ -44,6 +47,25 @@ impl Sender {
         }
     }
 
+    /// What could be sent has been: a program that waits may write. True if it has.
+    #[cold]
+    #[inline(never)]
+    fn refill_send_buffer(&mut self, segment_size: u64) -> bool {
+        let (pipe, una, max) = (self.pipe(), self.una, self.max);
+        let Some(buffered) = &mut self.buffered else { return false };
+        let room = pipe + segment_size <= self.cwnd;
+        let ran_out = buffered.end < max + segment_size;
+        let has_written = buffered.refill(una, max, self.data_end, self.cwnd, self.mss);
+        // What is written into an empty buffer while the window has room comes late: rates measured until what is in flight is
+        // delivered may be the application's (tcp_rate_check_app_limited).
+        if has_written && ran_out && room && self.next_lost().is_none() {
+            if let Some(measured) = &mut self.measured {
+                measured.rate.limited_by_application(self.delivered, pipe);
+            }
+        }
+        has_written
+    }
+
     /// There is nothing to send.
     #[inline]
     pub fn note_idle(&mut self) {
@@ -57,7 +79,9 @@ impl Sender {
     pub(super) fn note_limit(&mut self, mut limit: Limit) -> Limit {
         let full = !matches!(limit, Limit::Application | Limit::SendBuffer | Limit::ReceiverWindow)
             || self.pipe() + self.mss > self.cwnd;
-        if let Some(usage) = &mut self.usage {
+        // Linux takes note where something leaves or the window is full, not while a program waits for room in the send buffer.
+        let waits = !full && self.buffered.as_ref().is_some_and(|buffered| buffered.is_waiting());
+        if let Some(usage) = self.usage.as_mut().filter(|_| !waits) {
             usage.note(self.una, self.max, full);
         }
         if full {
@@ -89,7 +113,7 @@ impl Sender {
             Some((start, end)) => end.min(self.data_end) >= start + self.mss,
             None => {
                 self.within_record(self.max, self.data_end).saturating_sub(self.max) >= self.mss
-                    && self.flight_size() + self.mss <= self.send_buffer
+                    && self.max + self.mss <= self.buffer_edge()
                     && self.window_edge.saturating_sub(self.max) >= self.mss
             }
         };
@@ -200,7 +224,7 @@ impl Sender {
         if available == 0 {
             return self.choose_fin(start);
         }
-        if self.flight_size() + segment_size.min(available) > self.send_buffer {
+        if start.saturating_add(segment_size.min(available)) > self.buffer_edge() {
             // The application waits for room in the send buffer.
             return Err(Limit::SendBuffer);
         }
@@ -254,7 +278,7 @@ impl Sender {
             self.within_record(self.max, self.data_end).saturating_sub(self.max),
             self.window_edge.saturating_sub(self.max),
         );
-        segment_size.min(unsent).min(room).min(self.send_buffer.saturating_sub(self.flight_size()))
+        segment_size.min(unsent).min(room).min(self.buffer_edge().saturating_sub(self.max))
     }
     /// A new segment of so much.
     pub(super) fn new_chunk(&self, payload: u64) -> Chunk {
