@@ -57,7 +57,7 @@ SYSTEMS: Sequence[System] = (
     _built("RED, adaptive and gentle, with ECN", "highspeed", "1.9", 'queue kind `red`', "longhaul run examples/queue-disciplines.toml --set dumbbell.bottleneck.queue.kind=red"),
     _built("Parallel streams", "highspeed", "6.8", "`count` of a flow", "longhaul reproduce highspeed --scale tiny --figure E8"),
     _built("Bursts of web traffic, and noise", "highspeed", "2.4, 2.5", "application `web`", "longhaul reproduce highspeed --scale tiny --figure E4"),
-    System("UDP with Pareto bursts", "highspeed", "2.6", "in part", "application `on_off`", "longhaul list apps", "planned over UDP; over TCP it is there"),
+    _built("UDP with Pareto bursts", "highspeed", "2.6", 'application `on_off`, `transport = "udp"`', "longhaul run examples/udp.toml"),
     _built("Large frames (9000 B)", "highspeed", "1.10", "`mss`", "longhaul reproduce highspeed-chapter-8 --scale tiny --figure N4"),
     _built("Buffer tuning: Dynamic Right-Sizing, Linux's autotuning", "highspeed", "1.10", "`receive_autotuning`", _geo("receive_autotuning.max=8MB")),
     _built("Paced TCP", "highspeed", "1.10", "`pacing`", _geo("pacing=window")),

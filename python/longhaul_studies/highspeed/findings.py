@@ -12,7 +12,7 @@ FINDINGS: dict[str, str] = {
         " runs of the table *Cost*, by the packets that runs carry."
     ),
     "What chapter 8 leaves open": (
-        "Other parameters and response functions, frames of 9,000 bytes, friendliness and sudden changes of the rate are run in this network as [a study of their own](highspeed-chapter-8.md). Not built: tests"
-        " on real networks, and the Pareto bursts over UDP of the study's script (section 2.6), since there is no UDP transport here yet."
+        "Other parameters and response functions, frames of 9,000 bytes, friendliness and sudden changes of the rate are run in this network as [a study of their own](highspeed-chapter-8.md). Not run: tests"
+        " on real networks, and the Pareto bursts over UDP of the study's script (section 2.6), which no reported experiment uses ([UDP](../udp.md) has them)."
     ),
 }
