@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ from longhaul_studies.sttp.claims import CLAIMS as FOUND_FOR
 from longhaul_studies.sttp.claims import CLAIMS_TABLE
 from longhaul_studies.sttp.findings import FINDINGS
 from longhaul_studies.sttp.measures import LINK, jain_of, nodes, with_interval
+from longhaul_studies.sttp.readings import MOVED
 from longhaul_studies.sttp.reasons import REASONS
 from longhaul_studies.sttp.scenarios import bulk, dumbbell, flows, topology_1
 from longhaul_studies.sttp.study import STUDY
@@ -256,3 +258,18 @@ def test_the_smallest_scale_runs_and_can_be_judged(tmp_path: Path) -> None:
     for table in STUDY.tables:
         with contextlib.suppress(studies.NotRun):
             assert table.rows(campaign.results())
+
+
+def test_what_moved_has_the_sums_of_the_documents_counts() -> None:
+    """The base's verdicts, and these with the targets that only a reading reproduces."""
+    noted = json.loads((Path(__file__).parents[1] / "docs/studies/sttp/overview.json").read_text())
+    counts = noted["verdicts"]
+    assert [sum(one[2][n] for one in MOVED) for n in range(3)] == [counts[v] for v in ("reproduced", "partly", "not")]
+    assert sum(one[3] for one in MOVED) == counts["reproduced"] + noted["reached"]
+
+
+def test_the_caption_of_experiment_6_has_its_lengths() -> None:
+    caption = next(figure.caption for figure in STUDY.figures if figure.id == "4.13")
+    quick, full = re.search(r"has (\d+) s instead of (\d+)", caption).groups()
+    for scale, length in (("quick", quick), ("full", full)):
+        assert f'duration = "{length} s"' in grids.mixed(scale)[0].scenario.resolve()

@@ -54,6 +54,6 @@ CLAIMS = (
     Claim("Slow start is shorter with a larger W.", ("P8",), here=_start),
 )  # fmt: skip
 GAP = (
-    "none above a packet. Figure 6 falls after W = 37 here, with six other readings too, and after 38 in the paper and with timestamps. Figure 4 has the full rate from W = 26 here and from 25 in the paper, where here two"
-    " packets a second are missing (decision D4)."
+    "none above a packet. Figure 6 falls after W = 37 here, with six other readings too, and after 38 in the paper and with timestamps. In figure 4 the full rate begins at W = 25 in the paper. Here W = 25 has 0.98 of 1 Mbit/s,"
+    " two packets a second less, which counts as full (decision D4); W = 26 has 1 Mbit/s."
 )

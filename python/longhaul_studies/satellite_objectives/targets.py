@@ -20,11 +20,19 @@ for _one in transports("full"):
     GROUPS[_one.group] = (*GROUPS.get(_one.group, ()), _one.name)
 #: The letter of a group in the names of targets.
 LETTERS = {"QUIC": "Q", "TCP": "T", "proxy": "P", "hop": "H"}
-_REASONS = {
-    "QUIC": "A window of ten packets takes eight round trips to open, and random loss counts as congestion (not for BBR).",
-    "TCP": "As QUIC, with a round trip more for the handshake and a window that starts later.",
-    "proxy": "A connection over the long hop begins with ten packets too; losses count as congestion.",
-}
+_NARROW = (
+    "Little time is left for the start. With QUIC's headers (61 bytes for 1419) the data take 1.7, 8.3 and 83.4 s at 10 Mbit/s, and 8.3 and 417.2 s at 2 Mbit/s; handshake and request take two"
+    " round trips of 0.65 s. That is 2.97 of 3 s for 2 MB, 9.6 of 10 and 84.7 of 85; up it is 9.6 of 10 s for 2 MB, and 418.5 of 420 for 100 MB."
+)
+_START = "Handshake, request and data with their headers take 18.0 of the 20 s. The best control needs 2.03 s more for its start, 0.03 too many."
+_THIN = (
+    "The return link costs seconds, for a reason that is not known. With it alone changed, quinn_bbr moves 2 MB in 2.26 s with 10 Mbit/s, 2.28 with 3, 3.14 with 1 and 3.68 with 0.5, though at most"
+    " 14 packets wait there. Too many ACKs are not the cause: with one for every tenth packet it takes 3.80 s."
+)
+_LOSS = "At random loss only BBR does not take each loss for congestion, and it needs seconds to reach 250 Mbit/s."
+_TCP = "Handshake and request take two round trips, as with QUIC, and each control begins with ten packets: none with 200, as quinn_bbr does."
+_TCP_LOSS = "At random loss only BBR ends 100 MB, and each control begins with ten packets."
+_PROXY = "Upwards the best is a split, whose connection over the long hop begins with ten packets too."
 
 
 def number_of(cell: Cell) -> str:
@@ -35,6 +43,19 @@ def number_of(cell: Cell) -> str:
 def target_name(cell: Cell, group: str) -> str:
     """As `O3Q`."""
     return number_of(cell) + LETTERS[group]
+
+
+def _reason(cell: Cell, group: str) -> str:
+    """The cause if the best transport of a group misses an objective; empty where none is known."""
+    if group == "QUIC":
+        if cell.path.loss:
+            return _LOSS
+        if cell.path.up < 1:
+            return _THIN
+        return _NARROW if cell.rate <= 10 else _START
+    if group == "TCP":
+        return _TCP_LOSS if cell.path.loss else _TCP
+    return _PROXY if group == "proxy" else ""
 
 
 def _judge(cell: Cell, group: str) -> Callable[[Results], Judgement]:
@@ -57,7 +78,7 @@ def _target(cell: Cell, group: str) -> Target:
         "band",
         _judge(cell, group),
         ("transfers",),
-        _REASONS.get(group, ""),
+        _reason(cell, group),
     )
 
 

@@ -232,8 +232,8 @@ def _control(results: Results) -> Drawing:
 
 FIGURES = (
     Figure("4.1", "the split connection over hours", "SACK grows by half a packet per round trip and needs hours to fill the link. CUBIC needs minutes.", _hours, ("long", "long CUBIC"), one_run=True),
-    Figure("4.8", "payload on the split link over the number of flows", "Crosses are the thesis's numbers. Without the PEP the payload depends on the queue; with it, 300 packets are as good as 3000. The whole grid has one seed; in that of 4 flows with RED and 300 packets the long hop had a timeout after 45 of 150 s.", _ftp, ("sweep", "ftp")),
-    Figure("4.5", "the split link over time, 500 flows, queue 3000", "The thesis's dips without the PEP do not occur here: its windows fall together, these do not (section *Why windows fall together*).", _seconds_of_the_link, ("ftp",), one_run=True),
+    Figure("4.8", "payload on the split link over the number of flows", "Crosses are the thesis's numbers. Without the PEP the payload depends on the queue; with it, 300 packets are as good as 3000. The whole grid has one seed. In its run of 4 flows with RED and 300 packets the long hop had a timeout after 45 of 150 s.", _ftp, ("sweep", "ftp")),
+    Figure("4.5", "the split link over time, 500 flows, queue 3000", "The thesis's dips without the PEP do not occur here: the losses of the 500 flows are spread over time (section *Why losses are synchronised*).", _seconds_of_the_link, ("ftp",), one_run=True),
     Figure("4.3", "throughput of flow 23 of 50, queue 600", "An excerpt (figure 4.4 has the PEP with DropTail).", _one("ftp", 50, 23, 600), ("ftp",), one_run=True),
     Figure("4.7", "windows of the senders over the queue", "With the PEP the senders' round trip ends at the proxy, so that their windows are small whatever the queue.", _windows, ("ftp",)),
     Figure("4.10", "throughput of Pareto flow 547 of 750, queue 1500 (and 4.11)", "An excerpt. RED as the local queue gives short high peaks, DropTail a steadier share.", _one("pareto", 750, 547, 1500), ("pareto",), one_run=True),

@@ -5,18 +5,17 @@ from __future__ import annotations
 from . import related
 
 _QUEUE = (
-    "Without the PEP the flows' windows are in step, as in the thesis: each loses in the same round trip, and the link is idle until the windows have grown"
-    " again. How far the link falls depends on how many flows lose at once. Here 50 flows lose a little less at once than in the thesis with small queues;"
-    " the table *Readings of a run without the PEP* has what each open point of the set-up changes."
+    "The losses of the 50 flows are synchronised: after each the link is idle until the windows have grown again. How far the link falls depends on how many flows lose in the same round"
+    " trip. The order of simultaneous packets moves that, and does not explain the difference: ns-2's gains S2b and loses S2c, S3c and S3d (section *Readings*)."
+    " The table *Readings of a run without the PEP* has what each open point of the set-up changes; the cause is not known."
 )
 _MANY_FLOWS = (
-    "A sawtooth of all 500 windows at once, over a pipe and a queue of 6130 packets, gives 92.5, 85.6 and 82.0 Mbit/s: nearly the thesis's 93.3, 85.1 and 81.5."
-    " Here not all 500 flows lose in the same round trip as long as access links have the rate of the bottleneck: see *Why windows fall together*."
+    "A sawtooth of all 500 windows at once, over a pipe of 6130 packets and queues of 3000, 1500 and 1000, gives 92.5, 85.6 and 82.0 Mbit/s: nearly the thesis's 93.3, 85.1 and 81.5."
+    " Here not all 500 flows lose in the same round trip as long as access links have the rate of the bottleneck: see *Why losses are synchronised*."
 )
 _FEW = (
-    "With 5 flows the access links of 100 Mbit/s are as fast as the bottleneck, so that they shape the bursts of slow start. With links of 1 Gbit/s"
-    ' (the thesis: "settable"), or with the order of simultaneous packets as in ns-2, the values are nearer to the thesis\'s: see the table'
-    " *Readings of a run without the PEP*."
+    'Over 1000 packets 5 flows have less, and are nearer to the thesis, behind access links of 1 Gbit/s (the thesis: "settable") or with ns-2\'s order of simultaneous packets: see the table'
+    " *Readings of a run without the PEP*. Neither reaches the thesis's value."
 )
 _SINGLE = (
     "A single flow behind an access link of the bottleneck's rate never fills the queue at the bottleneck: its access link drops first. With 1 Gbit/s there,"
@@ -33,7 +32,8 @@ _PER_FLOW = (
 )
 _PARETO = (
     "Data that a source has written and TCP has not sent yet waits, in ns-2's model and here. With more than 630 flows all of them soon have data at any time: they then behave like"
-    " as many unlimited flows, whose windows fall together in ns-2's order of simultaneous events, and less so in the base's. With this study's setting (an ACK for every packet) ns-2.35 gives"
+    " as many unlimited flows, whose losses are more synchronised in ns-2's order of simultaneous events than in the base's. Pareto sources were not run in that order, so that it is not known whether it is the"
+    " cause here. With this study's setting (an ACK for every packet) ns-2.35 gives"
     " 92.0, 90.8, 88.9 and 85.9 Mbit/s over queues of 1500, 1000, 600 and 300 packets; with delayed ACKs it fills the link with any queue (docs/validation.md)."
 )
 
@@ -48,10 +48,12 @@ REASONS = {
     "S1a": "From the end of slow start to the first back-off the window grows by half a packet per round trip: by some 5400 packets in the thesis, by 4300 here, where slow start ends at a larger window. The thesis does not give the losses in slow start.",
     "S2": _QUEUE, "S3": _QUEUE, "S4": _QUEUE, "S5": _MANY_FLOWS, "S6": _FEW, "S8a": _QUEUE, "S8b": _SINGLE, "S8d": _SINGLE, "S8e": _SINGLE,
     "S2d": _CUBIC, "S3a": _PER_FLOW, "S3b": _PER_FLOW, "S4a": _PER_FLOW, "S4b": _PER_FLOW, "S5d": _CUBIC,
-    "S4e": "Peaks of single seconds depend on the length of the run and on the draw of starts: here the largest of five runs counts.",
+    "S4e": "Not known. The largest second of all five runs counts, and it is below the thesis's peaks.",
     "S3e": "Not explained: RED's drops cost single flows whole seconds here; their means agree.",
     "S5f": "A second after CUBIC's decrease to 0.8 carries less than the mean; the thesis's curve is an average of more time.",
-    "S7": "With the PEP a sender's window is its round trip of 20 ms and its share of the local queue. The ratio falls with the local queue, so that the mean depends on which queues it is over.",
+    "S7": "The mean depends on which queues it is over. With DropTail the ratio rises with the queue: a sender's window is its round trip of 20 ms and its share of the local queue. With RED it falls, since the window stays the same and that without the PEP grows."
+    " S7c: by arithmetic a window without the PEP is its share of the pipe of 6130 packets and of the queue, which is 1.4 times as much with 3000 packets as with 300.",
+    "S6a": "Not known. With ns-2's order of simultaneous packets 5 flows have less over 3000 packets, which is further from the thesis (section *Readings*).",
     "S6d": f"{_CUBIC} Five flows over a local queue of 3000 packets get less: not explained.",
     "S10a": _ONE_FLOW, "S10b": _ONE_FLOW, "S9a": _PARETO, "S9b": _PARETO, "S9c": _PARETO, "S10": _PARETO, "S11": _PARETO, **dict.fromkeys(("S9d", "S9e", "S9f", "S11g", "S11h", "S11i", "S11j"), _LONG_RED),
     **related.REASONS,
@@ -66,14 +68,14 @@ def reason(target: str) -> str:
 
 
 FINDINGS = {
-    "Why windows fall together": (
+    "Why losses are synchronised": (
         "Access links and the split link have the same rate and all packets the same size, so that packets arrive at the full queue on one grid of times. Which flow finds it full is then a matter of"
         " the order of simultaneous events (Floyd and Jacobson 1991). Longhaul orders them by a hash of time and component, which spreads the losses; ns-2 as they were scheduled, which"
-        " keeps flows in their order and their windows together. With ns-2's order"
+        " keeps flows in their order and synchronises their losses. With ns-2's order"
         ' (`run.ties = "scheduled"`) Longhaul has 92.7, 83.9 and 79.7 Mbit/s with 50 flows over 3000, 1000 and 600 packets, and 86.2 with 500 flows over 1000.'
         ' What remained of the difference to ns-2.35 with few flows was its loss recovery of 1996 (`variant = "sack1"`): with both, one flow and five flows have the same'
         " as ns-2.35 to 0.1 Mbit/s behind 100 Mbit/s, one flow also behind 1 Gbit/s, and all others are within 1 Mbit/s. With 50 flows the recovery makes no difference above 1 Mbit/s."
-        " With access links of 1 Gbit/s there is no such grid, and windows fall together with either order. The thesis's 50 flows lie between both orders; its 500 flows are below"
+        " With access links of 1 Gbit/s there is no such grid, and losses are synchronised with either order. The thesis's 50 flows lie between both orders; its 500 flows are below"
         " both (81.5), where a sawtooth of all windows gives 82.0."
     ),
     "Which queue the thesis's end-to-end runs had": (

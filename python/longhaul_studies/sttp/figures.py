@@ -269,7 +269,7 @@ FIGURES = (
     *_three(4, "transfers", "Bulk transfers", f"{_GREY} The thesis says packets; its tables have bytes."),
     *_three(7, "video", "Films", _GREY),
     *_three(10, "requests", "Requests", "The numbers of the thesis's figures are not available."),
-    Figure("4.13", "A third of each protocol", "The thesis: Reno leads from 15 nodes on. Scale `quick` has 240 s instead of 900, and starts take up to 198 s.", _mixed, ("mixed",)),
+    Figure("4.13", "A third of each protocol", "The thesis: Reno leads from 15 nodes on. Scale `quick` has 400 s instead of 900, and starts take up to 198 s.", _mixed, ("mixed",)),
     Figure("A", "Delay, fairness, flows that never open", "Not in the thesis: experiment 2.", _unseen, ("transfers",)),
     Figure("B", "Packet pairs and fair queueing", "Not in the thesis: experiment 2 with routers that serve flows in turn.", _disciplines, ("queues",)),
     Figure("C", "Pages", "50 Mbit/s, 600 ms: the time within which 95 % of pages are complete.", _modern("pages", "page_time_p95_s", "95 % page time"), ("modern",)),

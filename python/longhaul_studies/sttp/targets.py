@@ -77,7 +77,7 @@ def _appendix(letter: str, table: Mapping[int, Mapping[str, Counted]], experimen
         _t(
             f"{letter} {protocol} {count}", source, _said(table[count][protocol]),
             row_judge(experiment, table[count][protocol], protocol=version(protocol), n=count), experiment,
-            reason=REASONS.get(f"{letter} {protocol}", ""),
+            reason=REASONS.get(f"{letter} {protocol} {count}") or REASONS.get(f"{letter} {protocol}", ""),
         )
         for protocol in PROTOCOLS for count in table
     ]  # fmt: skip
