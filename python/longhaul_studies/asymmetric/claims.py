@@ -92,7 +92,7 @@ CLAIMS = (
     Claim("Five designs for such paths give 53, 96, 192, 356 and 417 kB/s.", ("X-17 8.1", "X-17 8.2", "X-17 8.3", "X-17 8.4", "X-17 8.5"), "The calculated rates hold to a few per cent; whole segments and delayed ACKs cost the rest.", _five),
 )  # fmt: skip
 GAP = (
-    "no recovery of losses does all that the thesis describes. Under P3 new data pauses for 4 to 9 s with SACK or FACK, which repair three packets in a round trip. NewReno pauses for 6 to 30 s and"
-    " repairs one; in its slow-but-steady form it has no timeout under P3 either, and none under P2. After fades of 20 to 50 ms FACK pauses for 9.4 to 9.8 s; the thesis has about 10, and at least"
-    " 10."
+    "no recovery of losses does all that the thesis describes for P3: one packet repaired in a round trip, at least 10 s (typically about 10) without new data, and no timeout. SACK and FACK repair three packets in a"
+    " round trip, and new data pauses for 4 to 9 s; with FACK it is 9.4 to 9.8 s after fades of 20 to 50 ms. NewReno repairs one packet, and new data pauses for 6 to 30 s. In its slow-but-steady form NewReno has no timeout under P3,"
+    " but none under P2 either, where the thesis has some."
 )

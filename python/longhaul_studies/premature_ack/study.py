@@ -20,7 +20,9 @@ STUDY = Study(
     about=(
         "A PEP between a fast and a slow network keeps copies of the packets of a connection and acknowledges the oldest W of them to"
         " the source. How does the throughput depend on this watermark, on the delays of both networks and on the PEP's buffer of N"
-        " packets? In class R-1 a larger W is never worse. In class R-2 the buffer overflows above some W, and the throughput falls."
+        " packets? S-Net is the network from the source to the PEP, D-Net that from the PEP to the destination; d_S and d_D "
+        "are their one-way delays in ms. A *through packet* is one that finds the buffer full and passes without a copy."
+        " In class R-1 a larger W is never worse. In class R-2 the buffer overflows above some W, and the throughput falls."
     ),
     scales=SCALES,
     experiments=EXPERIMENTS,

@@ -18,7 +18,8 @@ STUDY = Study(
     source="R. J. Wade: The Design and Simulation of a Transport Protocol for Interactive Network Applications, PhD thesis, University of Leeds, June 2000",
     about=(
         "The Shaped Token Transport Protocol compared with Reno and Vegas: bulk transfers, fairness, films, requests, and all three protocols together, as the thesis"
-        " ran them in REAL and ns-2. Further experiments cover delays, flows that never open, fair queueing, and pages and keystrokes on a satellite path"
+        " ran them in ns-2 and in REAL, an older simulator. STTP sends by a bucket of tokens: its depth is the largest burst, and its rate is measured by a pair of probes. *Strict* is STTP as the thesis has it;"
+        " *retry*, *level*, *competitive* and others are additions of ours (section *The effect of each addition*). Further experiments cover delays, flows that never open, fair queueing, and pages and keystrokes on a satellite path"
         " of today. Bytes are counted at the entrance of the bottleneck, with headers. Goodput is bytes sent less bytes dropped, as the thesis defines it."
     ),
     scales=SCALES,
