@@ -154,5 +154,5 @@ def test_claims_fit_their_cells(losses: Results) -> None:
     found = held(STUDY, judge(STUDY, losses), losses)
     assert max(len(item.measured) for item in found) <= 120
     shown = next(item for item in found if item.claim.targets[0] == "X-08")
-    assert shown.here.startswith("RTO, P1: 11 of 15")
+    assert shown.here.startswith("RTO under P1: FACK 11 of 15")
     assert shown.standing == "depends"

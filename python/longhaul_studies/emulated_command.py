@@ -108,9 +108,9 @@ def _how(bench: Bench, cases: Sequence[RealCase], failures: Mapping[str, str]) -
     loads = [found["load"] for found in measured.values()]
     invalid = [_named(case) for case, found in measured.items() if found["emulation"]["invalid"]]
     return (
-        f"{len(measured)} runs of {len(cases)} with {_kernels(measured)} on {os.cpu_count()} processors, under other load (load average {min(loads):.0f} to"
-        f" {max(loads):.0f}). The lateness of 99 % of a run's packets was at most {1000 * median(late):.2f} ms (median of the runs; the worst: {1000 * max(late):.2f} ms)."
-        f" Runs are INVALID with more than {bench.max_lateness}: {'; '.join(invalid) or 'none'}.{not_run}"
+        f"{len(measured)} of {len(cases)} runs were made, on {os.cpu_count()} processors under other load (load average {min(loads):.0f} to {max(loads):.0f}): with {_kernels(measured)}."
+        f" In the median of the runs 99 % of the packets were at most {1000 * median(late):.2f} ms late, in the worst run {1000 * max(late):.2f} ms."
+        f" Runs with more than {bench.max_lateness} are INVALID: {'; '.join(invalid) or 'none'}.{not_run}"
     )
 
 
@@ -130,9 +130,9 @@ def _kernels(measured: Mapping[RealCase, Mapping[str, Any]]) -> str:
         metrics = found["emulation"]["metrics"]
         # A command's run has it among its counts.
         kernel = found["emulation"].get("kernel") or metrics["kernel"]
-        runs.setdefault(kernel, []).append(f"{_named(case)}, 99 % at most {1000 * metrics['lateness_p99_s']:.2f} ms")
+        runs.setdefault(kernel, []).append(f"{_named(case)} ({1000 * metrics['lateness_p99_s']:.2f} ms)")
     first, *others = sorted(runs, key=lambda kernel: -len(runs[kernel]))
-    return f"kernel {first}" + "".join(f", and with kernel {kernel} ({'; '.join(runs[kernel])})" for kernel in others)
+    return f"kernel {first}" + "".join(f", and with kernel {kernel} {', '.join(runs[kernel])}" for kernel in others)
 
 
 def _named(case: RealCase) -> str:

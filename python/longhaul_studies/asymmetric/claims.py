@@ -28,7 +28,7 @@ def _stalls(results: Results) -> str:
     expired = sum(row["timeouts"] > 0 for row in rows)
     shown = ", ".join(f"{stall:g}" for stall in results["stall"].points("stall"))
     rates = sorted(kilobytes(row) for row in rows)
-    return f"an RTO in {expired} of {len(rows)} runs with stalls of {shown} s; {' to '.join(dict.fromkeys(f'{rate:.0f}' for rate in (rates[0], rates[-1])))} kB/s"
+    return f"an RTO in {expired} of {len(rows)} runs with stalls of {shown} s; {' to '.join(dict.fromkeys(f'{rate:.0f}' for rate in (rates[0], rates[-1])))} kB/s in all"
 
 
 def _queue_after_loss(results: Results) -> str:
@@ -46,7 +46,7 @@ def _policies(results: Results) -> str:
     p1, p3 = (_expired(table.where(policy=policy)) for policy in ("P1", "P3"))
     sack = _expired(results["recoveries"].where(sender="sack", policy="P1", what="fade"))
     newreno = _expired(results["recoveries"].where(sender="newreno", policy="P3", what="fade"))
-    return f"RTO, P1: {p1} (SACK {sack}); P3: {p3} (NewReno {newreno})"
+    return f"RTO under P1: FACK {p1}, SACK {sack}; under P3: FACK {p3}, NewReno {newreno}"
 
 
 def _price(results: Results) -> str:
@@ -92,7 +92,7 @@ CLAIMS = (
     Claim("Five designs for such paths give 53, 96, 192, 356 and 417 kB/s.", ("X-17 8.1", "X-17 8.2", "X-17 8.3", "X-17 8.4", "X-17 8.5"), "The calculated rates hold to a few per cent; whole segments and delayed ACKs cost the rest.", _five),
 )  # fmt: skip
 GAP = (
-    "no recovery of losses does all that the thesis describes for P3: one packet repaired in a round trip, at least 10 s (typically about 10) without new data, and no timeout. SACK and FACK repair three packets in a"
-    " round trip, and new data pauses for 4 to 9 s; with FACK it is 9.4 to 9.8 s after fades of 20 to 50 ms. NewReno repairs one packet, and new data pauses for 6 to 30 s. In its slow-but-steady form NewReno has no timeout under P3,"
-    " but none under P2 either, where the thesis has some."
+    "no recovery of losses does all that the thesis describes for P3: one packet repaired in a round trip, at least 10 s (typically about 10) without new data, and no timeout. New data"
+    " pauses for 4 to 9 s with SACK or FACK, which repair three packets in a round trip; with FACK it is 9.4 to 9.8 s after fades of 20 to 50 ms. NewReno pauses for 6 to 30 s and repairs one packet."
+    " In its slow-but-steady form it has no timeout under P3, but none under P2 either, where the thesis has some."
 )

@@ -739,7 +739,7 @@ STUDY = Study(
     claims=CLAIMS,
     leading=("5.1", "6.1", "6.2"),
     gap=(
-        "slow start. Kernels count the segments that an ACK covers, and those of 1999 ACKs: with delayed ACKs the window is full after 8.5 s (thesis 13.5, X-05c), and after half of table 7.1's times (X-14b)."
+        "slow start. Today's kernels count the segments that an ACK covers; those of 1999 counted ACKs. With delayed ACKs the window is therefore full sooner: after 8.5 s (thesis 13.5, X-05c), and after half of table 7.1's times (X-14b)."
     ),
     findings=FINDINGS,
 )  # fmt: skip

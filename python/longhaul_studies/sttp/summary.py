@@ -55,8 +55,8 @@ def _appendix(experiment: str) -> Callable[[Results], str]:
 
 def _fair(results: Results) -> str:
     names = {"sttp 5:5": "5:5", "sttp 1:9": "1:9", "reno": "Reno"}
-    parts = [f"{name} {mean_jain(results, p, 2):.2f} / {mean_jain(results, p, 4):.2f}" for p, name in names.items()]
-    return f"Jain's index of 2 / 4 sources: {', '.join(parts)}"
+    parts = [f"{name} {mean_jain(results, p, 2):.2f} and {mean_jain(results, p, 4):.2f}" for p, name in names.items()]
+    return f"Jain's index of 2 and 4 sources: {', '.join(parts)}"
 
 
 def _mixed(results: Results) -> str:
