@@ -150,7 +150,7 @@ def _moved(records: Mapping[str, Mapping[str, Any]]) -> str:
             *counts, scale = before
             now = [found["verdicts"][v] for v in ("reproduced", "partly", "not")]
             rows.append(
-                f"| {found['title']} | {_slashed(counts)} (`{scale}`) | {_slashed(now)} (`{found['scale']}`) | {found.get(_REACHED, '')} | {why} |"
+                f"| {found['title']} | {_slashed(counts)} (`{scale}`) | {_slashed(now)} (`{found['scale']}`) | {found.get(_REACHED, '–')} | {why} |"
             )
     return "\n".join(rows)
 

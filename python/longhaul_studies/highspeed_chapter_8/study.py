@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..model import Study
-from .claims import CLAIMS
+from .claims import CLAIMS, GAP
 from .figures import FIGURES
 from .points import EXPERIMENTS, SCALES
 from .tables import TABLES
@@ -28,5 +28,6 @@ STUDY = Study(
     tables=TABLES,
     claims=CLAIMS,
     leading=("functions", "transients"),
+    gap=GAP,
     question="Which parameters, response functions and frames suit long fat paths, and what do they take from others?",
 )
