@@ -74,8 +74,9 @@ fn fill_one_hub(rates: &'static str) {
         assert_eq!(status["refused"], serde_json::json!({}), "round {round}: {status}");
         let now = [accepted(&first), accepted(&second)];
         let new = [now[0] - before[0], now[1] - before[1]];
+        // Where the hub divides in the middle of the burst, the one that is behind has half of what is left: 25 at least.
         assert!(
-            new[0] >= 30 && new[1] >= 30 && new[0] + new[1] <= 113,
+            new[0] >= 25 && new[1] >= 25 && new[0] + new[1] <= 113,
             "round {round}: {new:?} were accelerated"
         );
         before = now;
