@@ -224,57 +224,40 @@ impl LinkTraceSpec {
 
     /// What a link follows, of files that were read.
     pub fn build(&self) -> LinkTrace {
-        let steps = |spec: &Option<MeasuredSpec>| match spec.as_ref()?.content.as_deref()? {
-            Measured::Steps(steps, period) => Some((steps.clone(), *period)),
-            Measured::Opportunities(..) => None,
-        };
-        let rate = self.rate.as_ref().and_then(|spec| Some((spec.factor(), spec.content.as_deref()?)));
         LinkTrace {
-            rate: rate.map(|(scale, content)| self.rate_of(content, scale)),
-            delay: steps(&self.delay).map(|(steps, period)| {
-                let scale = self.delay.as_ref().map_or(1.0, MeasuredSpec::factor);
-                let steps: Vec<_> =
-                    steps.iter().map(|(at, value)| (*at, Duration::from_secs_f64(value * scale))).collect();
-                Series::new(&steps, period, self.offset)
-            }),
-            loss: steps(&self.loss).map(|(steps, period)| {
-                let scale = self.loss.as_ref().map_or(1.0, MeasuredSpec::factor);
-                let steps: Vec<_> = steps.iter().map(|(at, value)| (*at, value * scale)).collect();
-                Series::new(&steps, period, self.offset)
-            }),
+            rate: self.rate.as_ref().and_then(|spec| self.rate_of(spec)),
+            delay: self.delay.as_ref().and_then(|spec| self.series(spec, Duration::from_secs_f64)),
+            loss: self.loss.as_ref().and_then(|spec| self.series(spec, |share| share)),
         }
     }
 
-    fn rate_of(&self, content: &Measured, scale: f64) -> TracedRate {
-        match content {
-            Measured::Opportunities(at, period) => {
-                let bytes = (f64::from(Opportunities::MAHIMAHI) * scale).round().max(1.0) as u32;
-                let list = Opportunities::new(at.clone(), *period, Duration::ZERO, bytes);
-                if self.opportunities == OpportunitiesSpec::Exact {
-                    return TracedRate::Opportunities(Opportunities::new(
-                        at.clone(),
-                        *period,
-                        self.offset,
-                        bytes,
-                    ));
-                }
-                let begins = (0..period.as_nanos().div_ceil(BIN.as_nanos())).map(|bin| bin * BIN.as_nanos());
-                let steps: Vec<_> = begins
-                    .map(|begin| {
-                        let end = (begin + BIN.as_nanos()).min(period.as_nanos());
-                        let [from, to] = [begin, end].map(longhaul_units::Instant::from_nanos);
-                        let rate = list.capacity_bits(from, to) / (to - from).as_secs_f64();
-                        (Duration::from_nanos(begin), Rate::from_bps_f64(rate))
-                    })
-                    .collect();
-                TracedRate::Steps(Series::new(&steps, *period, self.offset))
-            }
-            Measured::Steps(steps, period) => {
-                let steps: Vec<_> =
-                    steps.iter().map(|(at, value)| (*at, Rate::from_bps_f64(value * scale))).collect();
-                TracedRate::Steps(Series::new(&steps, *period, self.offset))
-            }
+    /// The steps of a file, of which `value` makes the link's; `None` if it was not read, or has none.
+    fn series<T: Copy>(&self, spec: &MeasuredSpec, value: impl Fn(f64) -> T) -> Option<Series<T>> {
+        let Measured::Steps(steps, period) = spec.content.as_deref()? else { return None };
+        let steps: Vec<_> = steps.iter().map(|(at, number)| (*at, value(number * spec.factor()))).collect();
+        Some(Series::new(&steps, *period, self.offset))
+    }
+
+    fn rate_of(&self, spec: &MeasuredSpec) -> Option<TracedRate> {
+        let Measured::Opportunities(at, period) = spec.content.as_deref()? else {
+            return self.series(spec, Rate::from_bps_f64).map(TracedRate::Steps);
+        };
+        let bytes = (f64::from(Opportunities::MAHIMAHI) * spec.factor()).round().max(1.0) as u32;
+        let list = |offset| Opportunities::new(at.clone(), *period, offset, bytes);
+        if self.opportunities == OpportunitiesSpec::Exact {
+            return Some(TracedRate::Opportunities(list(self.offset)));
         }
+        let whole = list(Duration::ZERO);
+        let begins = (0..period.as_nanos().div_ceil(BIN.as_nanos())).map(|bin| bin * BIN.as_nanos());
+        let steps: Vec<_> = begins
+            .map(|begin| {
+                let end = (begin + BIN.as_nanos()).min(period.as_nanos());
+                let [from, to] = [begin, end].map(longhaul_units::Instant::from_nanos);
+                let rate = whole.capacity_bits(from, to) / (to - from).as_secs_f64();
+                (Duration::from_nanos(begin), Rate::from_bps_f64(rate))
+            })
+            .collect();
+        Some(TracedRate::Steps(Series::new(&steps, *period, self.offset)))
     }
 }
 

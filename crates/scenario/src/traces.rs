@@ -65,7 +65,7 @@ pub(crate) fn place_of(file: &str, folder: &Path) -> PathBuf {
 }
 
 /// Why a file cannot be read, without the number of the error.
-fn reason(why: &std::io::Error) -> String {
+pub(crate) fn reason(why: &std::io::Error) -> String {
     let text = why.to_string();
     text.split(" (os error").next().unwrap_or_default().to_string()
 }

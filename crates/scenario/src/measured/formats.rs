@@ -36,10 +36,9 @@ pub(super) fn read(
     read_table: ReadTable<'_>,
 ) -> Read<Measured> {
     let shown = path.display();
-    let cannot = |why: &std::io::Error| {
-        let why = why.to_string();
-        let why = why.split(" (os error").next().unwrap_or_default();
-        Wrong { field: Some("file"), message: format!("the measurement {shown} cannot be read: {why}") }
+    let cannot = |why: &std::io::Error| Wrong {
+        field: Some("file"),
+        message: format!("the measurement {shown} cannot be read: {}", crate::traces::reason(why)),
     };
     let size = std::fs::metadata(path).map_err(|why| cannot(&why))?.len();
     if size > LARGEST {
