@@ -1,4 +1,4 @@
-"""Several results side by side, for notebooks: QoE, then links, with the difference to the first."""
+"""Several results side by side, for notebooks: QoE, then links, with the difference from the first."""
 
 from __future__ import annotations
 

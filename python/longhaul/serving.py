@@ -486,7 +486,7 @@ def _compared_runs(first: Found, second: Found) -> str:
     table = comparison.compare(*results, names=names)
     curves = explore.of_two(*results, names)
     body = (
-        f'<h1>Compared</h1><div class="scroll">{table._repr_html_()}</div><p class="soft">In brackets: the difference to the first.'
+        f'<h1>Compared</h1><div class="scroll">{table._repr_html_()}</div><p class="soft">In parentheses: the difference from the first.'
         f' Reports: <a href="report?id={first.id}">{escape(first.name)}</a>, <a href="report?id={second.id}">{escape(second.name)}</a>.</p>'
         '<p><a href="./">all results</a></p>'
     )

@@ -310,7 +310,7 @@ def cell_table(
 
 
 #: What a column of differences shows.
-_BESIDE = "Paired difference to the baseline, seed by seed, with its 95 % interval: the points have the same random draws, so that it varies less than the values."
+_BESIDE = "Paired difference from the baseline, seed by seed, with its 95 % interval: the points have the same random draws, so that it varies less than the values."
 
 
 def varied(sweep: SweepResult) -> list[str]:

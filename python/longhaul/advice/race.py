@@ -230,7 +230,7 @@ def same_as(one: Trial, other: Trial, groups: Sequence[str]) -> bool:
 
 
 def _may_be_as_good(found: Interval) -> bool:
-    """Whether a difference to the best leaves room for being better, and is not known to be nothing."""
+    """Whether a difference from the best leaves room for being better, and is not known to be nothing."""
     if found.n < 2:
         return found.mean > -_HOPELESS
     return found.high > -SAME and not (found.low > -SAME and found.high < SAME)
