@@ -202,7 +202,7 @@ CASES = [
         ("random loss on path (client → server), 100 % of the ACKs",),
         one_link('rate = "10 Mbit/s"\ndelay = "100 ms"\nreverse = { loss = "100 %" }'),
     ),
-    Case("own slow link", ("Fills its own first link of 1 Mbit/s",), dumbbell('rate = "1 Mbit/s", delay = "2 ms"')),
+    Case("own slow link", ("Nearly fills its own first link of 1 Mbit/s",), dumbbell('rate = "1 Mbit/s", delay = "2 ms"')),
     Case(
         "drops at its own first link",
         ("the queue of its own first link of 20 Mbit/s",),
@@ -210,7 +210,7 @@ CASES = [
     ),
     Case(
         "receiver's slow link",
-        ("Fills its own last link of 1 Mbit/s",),
+        ("Nearly fills its own last link of 1 Mbit/s",),
         dumbbell('rate = "100 Mbit/s", delay = "2 ms", to = { rate = "1 Mbit/s" }'),
     ),
     Case(

@@ -186,7 +186,7 @@ def test_links_of_one_rate_in_a_row_are_the_limit_together():
         in text
     )
     assert "equal share" not in text
-    assert "No difference made: the rate of" not in text
+    assert "These made no difference: the rate of" not in text
 
 
 def test_a_flow_that_its_application_limits_has_what_it_writes_and_is_measured_by_no_share():
@@ -220,7 +220,7 @@ def test_the_group_whose_users_complain_is_the_first_and_its_delay_is_named():
 def test_the_explanation_names_the_limit(case):
     """Scenarios that are limited by exactly one thing."""
     found = why(document.parse(case.scenario, case.id), seconds=600.0, groups=["f"])
-    first = longhaul.why.paragraph(found.groups[0], found.seeds).partition(" No difference made")[0]
+    first = longhaul.why.paragraph(found.groups[0], found.seeds).partition(" These made no difference")[0]
     for words in case.words:
         assert words in first, first
     for words in case.never:

@@ -28,12 +28,12 @@ def paragraph(found: Waterfall, seeds: int = 1) -> str:
     text += "."
     nearly = _is_nearly_full(found)
     if nearly:
-        text += f" Fills {found.path[0].clause.removeprefix('the rate of ')} nearly: only a faster link makes it much faster."
+        text += f" Nearly fills {found.path[0].clause.removeprefix('the rate of ')}: only a faster link makes it much faster."
     for number, (step, outcome) in enumerate(zip(found.steps, _outcomes(found), strict=True)):
-        text += f" {'Then by' if number else 'What is missing is lost by' if nearly else 'Limited by'} {_clauses(step)}: without {'it' if len(step.causes) == 1 else 'all of these'} {outcome} ({_factor(step.effect)})."
+        text += f" {'Then by' if number else 'The rest is lost to' if nearly else 'Limited by'} {_clauses(step)}: without {'it' if len(step.causes) == 1 else 'all of these'} {outcome} ({_factor(step.effect)})."
     text += "" if nearly else _rest(found)
     if found.without_effect:
-        text += f" No difference made: {'; '.join(one.clause for one in found.without_effect[:4])}{_more(len(found.without_effect) - 4)}."
+        text += f" These made no difference: {'; '.join(one.clause for one in found.without_effect[:4])}{_more(len(found.without_effect) - 4)}."
     if untested := _untested(found):
         text += f" Not tested: {'; '.join(untested[:3])}{_more(len(untested) - 3)}."
     return text
@@ -89,7 +89,7 @@ def _unexplained(found: Waterfall) -> str:
         return " What else keeps it from its ideal is not known: nothing else that was taken away made it faster."
     if share == 1.0:
         return " What keeps it from its ideal is not known: nothing that was taken away made it faster."
-    return f" {quantity(share, 'share', 2)} of the way to the ideal stay unexplained."
+    return f" {quantity(share, 'share', 2)} of the way to the ideal is not explained."
 
 
 def _outcomes(found: Waterfall) -> list[str]:
