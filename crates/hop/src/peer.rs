@@ -17,11 +17,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 use streams::Streams;
+use waiting::Waiting;
 
 mod owner;
 mod portions;
 mod sending;
 pub mod streams;
+mod waiting;
 
 /// Codes of resets from here on are refusals.
 const REFUSED: u32 = 1 << 16;
@@ -102,6 +104,9 @@ pub struct Peer {
     /// Bytes handed to quinn-proto that have not left, about.
     pub(crate) unsent: u64,
     release: Option<Instant>,
+    /// How long data have waited for the path, here and at the peer.
+    waiting: Waiting,
+    peer_waited: Duration,
     /// Bytes of all flows received and not yet read.
     pub(crate) held: u64,
     /// Flows of which more was read than was reported to the peer, and the sum.
@@ -197,6 +202,8 @@ impl Peer {
             drained: vec![],
             unsent: 0,
             release: None,
+            waiting: Waiting::default(),
+            peer_waited: Duration::ZERO,
             held: 0,
             unreported: BTreeSet::new(),
             unreported_bytes: 0,
@@ -544,6 +551,10 @@ impl Peer {
                 self.bounds_of_peer(flows, rate, context.events);
                 Ok(())
             }
+            (_, Record::Waited { millis }) => {
+                self.peer_waited = Duration::from_millis(millis);
+                Ok(())
+            }
             (_, Record::Unknown) => Ok(()),
         }
     }
@@ -828,6 +839,8 @@ impl Peer {
             burst: core.controller.burst(),
             queued: self.flows.values().map(|flow| flow.out.queued).sum(),
             readable: self.flows.values().map(|flow| flow.into.reassembly.ready()).sum(),
+            waited: self.waiting.sum(),
+            peer_waited: self.peer_waited,
             in_flight: core.controller.in_flight(),
             window: core.controller.window(),
             credit: self.budget.most(),

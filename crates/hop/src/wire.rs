@@ -15,6 +15,7 @@
 //!   beyond that waits for it. Nodes of older versions refuse it, so they are permitted all at once.
 //! * *Classes*: a terminal defines classes of flows for what the hub sends, and gives flows a class, by records that older nodes skip.
 //! * *Bounds*: a hub notifies a terminal how many flows it may have open and how fast it may send, by a record that older nodes skip.
+//! * *Waited*: a hub reports for how long it had more to send to the terminal than the path took, by a record that older nodes skip.
 //! * *Parities* travel in DATAGRAM frames (RFC 9221), [`ParityHead`] and symbols.
 
 use crate::types::Open;
@@ -79,6 +80,8 @@ pub enum Record {
     Classify { stream: u64, class: u16 },
     /// The receiver of this record should have at most so many flows open at a time, and sends at most so many bit/s; 0 for no bound but the hello's.
     Bounds { flows: u64, rate: u64 },
+    /// The sender of this record had data for its receiver that waited for the path, for so many milliseconds since the beginning.
+    Waited { millis: u64 },
     /// One of a later version.
     Unknown,
 }
@@ -132,6 +135,8 @@ const RESET_AT: u64 = 4;
 const CLASS: u64 = 5;
 const CLASSIFY: u64 = 6;
 const BOUNDS: u64 = 7;
+// 8 to 13 are frames over TCP.
+const WAITED: u64 = 14;
 
 /// Classes of a terminal have numbers below this one.
 pub const CLASSES: u16 = 1024;
@@ -194,6 +199,10 @@ impl Record {
                 write_varint(*rate, &mut body);
                 BOUNDS
             }
+            Record::Waited { millis } => {
+                write_varint(*millis, &mut body);
+                WAITED
+            }
             Record::Unknown => return,
         };
         write_varint(kind, out);
@@ -247,6 +256,7 @@ impl Record {
                 Record::Classify { stream: reader.varint()?, class: u16::try_from(reader.varint()?).ok()? }
             }
             BOUNDS => Record::Bounds { flows: reader.varint()?, rate: reader.varint()? },
+            WAITED => Record::Waited { millis: reader.varint()? },
             _ => Record::Unknown,
         })
     }
@@ -432,7 +442,8 @@ mod tests {
             (number.clone(), number.clone()).prop_map(|(flows, rate)| Record::Bounds { flows, rate }),
             (number.clone(), 0u64..1 << 17, number.clone())
                 .prop_map(|(stream, code, size)| Record::ResetAt { stream, code, size }),
-            number.prop_map(|stream| Record::Accepted { stream }),
+            number.clone().prop_map(|stream| Record::Accepted { stream }),
+            number.prop_map(|millis| Record::Waited { millis }),
             (any::<(u16, u16, bool)>(), [0u64..1 << 62, 0u64..1 << 62, 0u64..1 << 62, 0u64..1 << 62])
                 .prop_map(|((first, last, alone), [credit, memory, max_flows, receive])| Record::Hello(
                     Hello { alone, versions: (first, last), credit, memory, max_flows, receive }
@@ -516,7 +527,7 @@ mod tests {
 
         /// Records of later versions are skipped, whatever is in them.
         #[test]
-        fn unknown_records_are_skipped(kind in 8u64..1 << 62, body in prop::collection::vec(any::<u8>(), 0..1024)) {
+        fn unknown_records_are_skipped(kind in 15u64..1 << 62, body in prop::collection::vec(any::<u8>(), 0..1024)) {
             let mut bytes = vec![];
             write_varint(kind, &mut bytes);
             write_varint(body.len() as u64, &mut bytes);

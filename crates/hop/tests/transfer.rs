@@ -60,6 +60,26 @@ fn what_waits_to_be_sent_is_bounded_and_the_link_stays_full() {
     assert!(last < 1.05 * (60e6 * 1.05 * 8.0 / 50e6 + 0.65), "{last}");
 }
 
+/// What the hub reports of its waiting is the time that its data take on the link, not that until the next request.
+#[test]
+fn a_hub_reports_for_how_long_it_had_more_than_the_path_took() {
+    let waited = |size: u64, count: u32| {
+        let mut world = world(10.0, 50.0, 0.0, 1);
+        let up = world.warm_up();
+        world.run_until(up + Duration::from_secs(2));
+        let begin = world.now;
+        for _ in 0..count {
+            download(&mut world, size);
+        }
+        let (busy, terminal) = (world.now.since(begin), &world.ends[0].node);
+        let peer = terminal.peers().next().and_then(|peer| terminal.stats(peer)).expect("it is up");
+        peer.peer_waited.as_secs_f64() / busy.as_secs_f64()
+    };
+    let (short, long) = (waited(2_000_000, 10), waited(40_000_000, 1));
+    assert!((0.2..0.4).contains(&short), "0.32 of 0.99 s each: {short}");
+    assert!((0.8..1.0).contains(&long), "{long}");
+}
+
 /// Where the hub is becomes known later, and its address may change; what is established goes on.
 #[test]
 fn a_terminal_opens_a_connection_when_it_has_a_hub_and_none_without() {

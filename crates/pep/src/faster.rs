@@ -1,16 +1,19 @@
 //! Which carrier is faster where both pass: a network may police UDP, that is, drop what exceeds some rate of it, and let TCP pass.
 //! Without a clock and without sockets.
 //!
-//! QUIC carries new connections. Where it carries much less than the link is known to, for seconds without a break, new connections
-//! try TCP. They stay there if it is much faster, and QUIC is tried again after a time. A carrier that nobody uses shows nothing, so
-//! that only transfers of seconds are compared.
+//! QUIC carries new connections. Where it carries much less than the link is known to, while more waits for it all the time, new
+//! connections try TCP. They stay there if it is much faster, and QUIC is tried again after a time. A carrier that nobody uses shows
+//! nothing, so that only transfers of seconds are compared. That something waits is seen by the node that sends: a hub reports it
+//! ([`longhaul_hop::PeerStats::peer_waited`]); short transfers one after the other look like a slow carrier to the terminal.
 
 use longhaul_units::Rate;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// QUIC's rate is judged over so long, without a break: a policer's burst and the search for the rate are over then.
+/// A rate is judged over so long, without a break: a policer's burst and the search for the rate are over then.
 const JUDGED: Duration = Duration::from_secs(3);
+/// Part of that time in which something has waited for QUIC: a hub's reports come in steps of 250 ms.
+const WAITED: f64 = 0.8;
 /// TCP's over so long at least: what a short transfer has carried counts as if it had lasted as long.
 const TRIED: Duration = Duration::from_secs(1);
 /// A transfer that stands still for so long has had a break: more than a round trip over a geostationary satellite.
@@ -32,6 +35,8 @@ pub(crate) struct Counts {
     pub up: u64,
     /// Waiting in this node to be sent to it.
     pub queued: u64,
+    /// How long something has waited for the path, downwards and upwards; unknown over TCP.
+    pub waited: (Duration, Duration),
 }
 
 /// What the link is known to carry.
@@ -48,7 +53,7 @@ enum Way {
     Up,
 }
 
-/// The rate of one carrier in one direction, over the last seconds in which it was busy without a break.
+/// The rate of TCP in one direction, over the last seconds in which it was busy without a break.
 #[derive(Debug, Default)]
 struct Meter {
     samples: VecDeque<(Instant, u64)>,
@@ -87,7 +92,32 @@ impl Meter {
     }
 }
 
-/// Both directions of a carrier.
+/// The rate of QUIC in one direction, and whether it was the limit: time, bytes and how long something had waited by then.
+#[derive(Debug, Default)]
+struct Limit(VecDeque<(Instant, u64, Duration)>);
+
+impl Limit {
+    fn look(&mut self, now: Instant, total: u64, waited: Duration) {
+        // A new connection counts from zero.
+        if self.0.back().is_some_and(|(_, _, last)| waited < *last) {
+            self.0.clear();
+        }
+        self.0.push_back((now, total, waited));
+        while self.0.get(1).is_some_and(|(at, ..)| now.duration_since(*at) >= JUDGED) {
+            self.0.pop_front();
+        }
+    }
+
+    /// In bit/s, if for so long there was more than it carried.
+    fn rate(&self) -> Option<f64> {
+        let ((from, before, start), (to, after, end)) = (self.0.front()?, self.0.back()?);
+        let time = to.duration_since(*from);
+        let limited = time >= JUDGED && *end - *start >= time.mul_f64(WAITED);
+        limited.then(|| (after - before) as f64 * 8.0 / time.as_secs_f64())
+    }
+}
+
+/// Both directions of TCP.
 #[derive(Debug, Default)]
 struct Meters {
     down: Meter,
@@ -137,7 +167,7 @@ pub(crate) enum Change {
 /// The choice.
 #[derive(Debug)]
 pub(crate) struct Faster {
-    quic: Meters,
+    quic: [Limit; 2],
     tcp: Meters,
     state: State,
     /// The next pauses of either carrier.
@@ -148,7 +178,7 @@ impl Faster {
     /// QUIC, of which nothing is known.
     pub fn new(now: Instant) -> Faster {
         Faster {
-            quic: Meters::default(),
+            quic: Default::default(),
             tcp: Meters::default(),
             state: State::Quic { until: now },
             pauses: (PAUSE.0, PAUSE.0),
@@ -162,7 +192,8 @@ impl Faster {
 
     /// Takes up what both carriers have carried until now.
     pub fn look(&mut self, now: Instant, quic: Counts, tcp: Counts, known: Known) -> Option<Change> {
-        self.quic.look(now, quic);
+        self.quic[0].look(now, quic.down, quic.waited.0);
+        self.quic[1].look(now, quic.up, quic.waited.1);
         self.tcp.look(now, tcp);
         match self.state {
             State::Quic { until } if now >= until => {
@@ -190,16 +221,17 @@ impl Faster {
             }
             State::Tcp { until } => (now >= until).then(|| {
                 self.state = State::Quic { until: now };
-                self.quic = Meters::default();
+                self.quic = Default::default();
                 Change::Again
             }),
         }
     }
 
-    /// QUIC carries less than half of what is known, in some direction.
+    /// QUIC carries less than half of what is known, in some direction in which more waits for it.
     fn slow(&self, known: Known) -> Option<(Way, f64, f64)> {
-        [(Way::Down, known.down), (Way::Up, known.up)].into_iter().find_map(|(way, known)| {
-            let (quic, known) = (self.quic.of(way).rate(JUDGED)?, known?.as_bps() as f64);
+        let ways = [(Way::Down, known.down), (Way::Up, known.up)];
+        ways.into_iter().zip(&self.quic).find_map(|((way, known), limit)| {
+            let (quic, known) = (limit.rate()?, known?.as_bps() as f64);
             // Nothing at all is an outage.
             (quic > 0.0 && quic < known / 2.0).then_some((way, quic, known))
         })
@@ -231,11 +263,12 @@ mod tests {
             Bed { faster: Faster::new(now), now, quic: Counts::default(), tcp: Counts::default() }
         }
 
-        /// What comes down for so many seconds; returns the changes.
+        /// What comes down for so many seconds, while more waits at the hub; returns the changes.
         fn carry(&mut self, seconds: u32, quic: f64, tcp: f64, known: Known) -> Vec<Change> {
             let mut changes = vec![];
             for _ in 0..4 * seconds {
                 self.now += Duration::from_millis(250);
+                self.quic.waited.0 += Duration::from_millis(if quic > 0.0 { 250 } else { 0 });
                 self.quic.down += (quic * 1e6 / 32.0) as u64;
                 self.tcp.down += (tcp * 1e6 / 32.0) as u64;
                 changes.extend(self.faster.look(self.now, self.quic, self.tcp, known));
@@ -305,11 +338,38 @@ mod tests {
         assert_eq!(bed.carry(100, 30.0, 0.0, KNOWN), [], "more than half");
     }
 
+    /// 2 MB take 0.32 s of a link of 50 Mbit/s, and the next request a round trip of 0.65 s: 16 Mbit/s, without a pause of a second.
+    #[test]
+    fn short_transfers_one_after_the_other_are_not_a_slow_carrier() {
+        let mut bed = Bed::new();
+        for _ in 0..100 {
+            for (millis, bytes) in [(320, 2_000_000), (650, 0)] {
+                bed.now += Duration::from_millis(millis);
+                bed.quic.down += bytes;
+                bed.quic.waited.0 += Duration::from_millis(if bytes > 0 { millis } else { 0 });
+                assert_eq!(bed.faster.look(bed.now, bed.quic, bed.tcp, KNOWN), None);
+            }
+        }
+    }
+
+    /// Its hub's data wait for credit then, not for the path. A hub of an earlier release reports nothing.
     #[test]
     fn a_slow_client_is_not_a_slow_carrier() {
         let mut bed = Bed::new();
-        bed.quic.unread = 4_000_000;
-        assert_eq!(bed.carry(100, 4.0, 0.0, KNOWN), []);
+        for _ in 0..400 {
+            bed.now += Duration::from_millis(250);
+            bed.quic.down += 125_000;
+            assert_eq!(bed.faster.look(bed.now, bed.quic, bed.tcp, KNOWN), None);
+        }
+    }
+
+    #[test]
+    fn a_new_tunnel_is_judged_by_its_own_time() {
+        let mut bed = Bed::new();
+        bed.carry(2, 4.0, 0.0, KNOWN);
+        bed.quic.waited = Default::default();
+        assert_eq!(bed.carry(3, 4.0, 0.0, KNOWN), []);
+        assert!(matches!(bed.carry(1, 4.0, 0.0, KNOWN)[..], [Change::Slow { .. }]));
     }
 
     #[test]
@@ -318,7 +378,7 @@ mod tests {
         let mut changes = vec![];
         for _ in 0..16 {
             bed.now += Duration::from_millis(250);
-            bed.quic.queued = 100_000;
+            bed.quic.waited.1 += Duration::from_millis(250);
             bed.quic.up += 31_250;
             changes.extend(bed.faster.look(bed.now, bed.quic, bed.tcp, KNOWN));
         }
@@ -331,7 +391,9 @@ mod tests {
     #[test]
     fn an_outage_is_not_a_slow_carrier() {
         let mut bed = Bed::new();
-        bed.quic.queued = 100_000;
-        assert_eq!(bed.carry(60, 0.0, 0.0, KNOWN), []);
+        for _ in 0..240 {
+            bed.quic.waited.0 += Duration::from_millis(250);
+            assert_eq!(bed.carry(1, 0.0, 0.0, KNOWN), []);
+        }
     }
 }

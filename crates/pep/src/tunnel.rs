@@ -477,6 +477,7 @@ impl Tunnel {
     /// What flows have carried over QUIC and over TCP.
     pub fn counts(&self) -> [Counts; 2] {
         let inside = self.lock();
+        let std = |time: Duration| std::time::Duration::from_nanos(time.as_nanos());
         let of = |ledger: longhaul_hop::Ledger, pooled: bool| {
             let peers = inside.peers.iter().map(|peer| peer.id).filter(|id| id.is_pooled() == pooled);
             let stats =
@@ -485,6 +486,7 @@ impl Tunnel {
             stats.fold(first, |counts, stats| Counts {
                 unread: counts.unread + stats.readable,
                 queued: counts.queued + stats.queued,
+                waited: (counts.waited.0 + std(stats.peer_waited), counts.waited.1 + std(stats.waited)),
                 ..counts
             })
         };

@@ -162,6 +162,26 @@ fn policed_udp_moves_new_connections_to_tcp() {
     assert_eq!(terminal.status()["ledger_balances"], true);
 }
 
+/// A seventh of downloads of 2 MB one after the other, over 50 Mbit/s and 650 ms, went over TCP: their rate with the pauses in between
+/// was below half of the link's.
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn short_transfers_one_after_the_other_stay_with_quic() {
+    if !can_run() {
+        return;
+    }
+    let rates = "send_rate = \"50 Mbit/s\"\nmost_rate = \"50 Mbit/s\"\nreceive_rate = \"50 Mbit/s\"\ninitial_rtt = \"10 ms\"\n";
+    let two = Two { rates, ..Two::new() };
+    let (terminal, _hub) = two.up();
+    let listener = two.listener(SERVER);
+    for _ in 0..9 {
+        download(&two, &listener, 500_000);
+        std::thread::sleep(Duration::from_millis(650));
+    }
+    assert!(!terminal.log().contains("try TCP"), "{}", terminal.log());
+    assert_eq!(over(&terminal), ["hub"]);
+}
+
 /// A link that drops full packets and reports nothing (RFC 8899): `status` had hop.mtu for what is sent.
 #[test]
 #[ignore = "sends real packets: root and `make test-all`"]

@@ -1,10 +1,12 @@
 //! What leaves when: quinn-proto is given just as much as may leave now, so that this node decides whose turn it is until the
 //! last moment.
 
-use super::Peer;
+use super::{Peer, State};
+use crate::config::Role;
 use crate::controller::Allowance;
 use crate::flow::Phase;
 use crate::types::Transmit;
+use crate::wire::Record;
 use bytes::Buf;
 use longhaul_units::Instant;
 use quinn_proto::FrameStats;
@@ -46,6 +48,7 @@ impl Peer {
         };
         let open = matches!(allowance, Allowance::Packets(_));
         if open {
+            self.report_waiting(now);
             // Not before: quinn-proto holds back an ACK together with what it may not send yet.
             self.flush_records();
         }
@@ -65,11 +68,15 @@ impl Peer {
                 match allowance {
                     Allowance::Until(_) if hold.is_some() => {
                         self.queues |= asked;
+                        self.waiting.end(now);
                         // What is not sent shows nothing about the path.
                         self.shared.lock().controller.on_app_limited(now);
                     }
-                    Allowance::Until(release) if asked => self.release = Some(release),
-                    _ => {}
+                    Allowance::Until(release) if asked => {
+                        self.release = Some(release);
+                        self.waiting.begin(now);
+                    }
+                    _ => self.waiting.end(now),
                 }
                 return None;
             }
@@ -77,6 +84,7 @@ impl Peer {
             let release = self.scheduler.release(now);
             if (self.scheduler.is_empty() || release.is_some()) && self.parity.is_empty() {
                 self.release = release.or(self.release);
+                self.waiting.end(now);
                 self.shared.lock().controller.on_app_limited(now);
                 return None;
             }
@@ -107,6 +115,16 @@ impl Peer {
             len: transmit.size,
             segment_size: transmit.segment_size,
             ecn: if transmit.ecn.is_some() { 2 } else { 0 },
+        }
+    }
+
+    /// A terminal cannot see whether its hub has more for it.
+    fn report_waiting(&mut self, now: Instant) {
+        if self.state != State::Up || self.config.role != Role::Hub {
+            return;
+        }
+        if let Some(millis) = self.waiting.report(now) {
+            Record::Waited { millis }.write(&mut self.records);
         }
     }
 

@@ -37,11 +37,15 @@ impl Pool {
             (false, Frame::Record(Record::Hello(hello))) => self.up(id, &hello),
             (false, _) => Err("a frame before the hello"),
             (true, Frame::Record(Record::Hello(_))) => Err("a second hello"),
-            // A pool has a frame of its own for resets, and no classes: the kernel decides what leaves when.
+            // A pool has a frame of its own for resets. The kernel decides what leaves when, and what waits.
             (
                 true,
                 Frame::Record(
-                    Record::Unknown | Record::Reset { .. } | Record::Class { .. } | Record::Classify { .. },
+                    Record::Unknown
+                    | Record::Reset { .. }
+                    | Record::Class { .. }
+                    | Record::Classify { .. }
+                    | Record::Waited { .. },
                 ),
             ) => Ok(()),
             (true, Frame::Record(Record::Bounds { flows, rate })) => {
