@@ -66,18 +66,19 @@ def test_every_scenario_is_valid_and_named_once(scale: str) -> None:
         assert {case.experiment for case in cases} == {experiment.id for experiment in emulated.STUDY.experiments}
 
 
-def test_points_that_came_out_otherwise_before_are_run_five_times() -> None:
-    """X-04 and X-13: kernels have no seeds, so that each run has a number; the simulator makes one of them."""
+def test_points_are_run_five_times() -> None:
+    """Kernels have no seeds, so that each run has a number; the simulator makes one of them. Pings, pages and two flows of Vegas have one run."""
     cases = emulated.cases("quick")
-    runs = Counter(
-        (case.experiment, str(case.parameters)) for case in cases if case.experiment in ("rtt", "two", "improved")
-    )
+    runs = Counter((case.experiment, str(case.parameters)) for case in cases)
+    assert {name for (name, _), count in runs.items() if count == 5} == set(emulated.REPEATED)
+    assert {name for (name, _), count in runs.items() if count == 1} == {"ping", "flood", "pages", "two"}
     assert set(runs.values()) == {5, 1}
-    assert {name for (name, _), count in runs.items() if count == 5} == {"rtt", "two"}
     assert runs["two", "{'congestion': 'vegas'}"] == 1
     one = [case for case in cases if case.experiment == "rtt" and case.parameters["rtt"] == 0.4]
     assert [case.number for case in one] == [1, 2, 3, 4, 5]
     assert len({case.scenario.to_toml() for case in one}) == 1
+    # A campaign that is cut short has each point once.
+    assert [case.number for case in cases] == sorted(case.number for case in cases)
 
 
 def test_a_verdict_over_several_runs_is_that_of_their_mean() -> None:
@@ -94,6 +95,29 @@ def test_a_verdict_over_several_runs_is_that_of_their_mean() -> None:
     assert "-5.0 % of theory (means, ± 5.8 at most)" in judged.measured
     assert target.judge(rows([0.85] * 5)).verdict == "not"
     assert target.judge(rows([0.95])).measured.startswith("-5.0 % to -5.0 % of theory; ")
+
+
+def test_a_claim_about_timeouts_is_one_about_every_run() -> None:
+    def rows(timeouts: Sequence[int]) -> Results:
+        metrics = [
+            {"timeouts": expired, "link.path.reverse.queue_max_packets": 141, "goodput_bps": 8 * 1024 * 200}
+            for expired in timeouts
+        ]
+        return Results("emulated", [
+            Row("policy", {"policy": policy}, number, f"{policy} {number}", Path(), found, random=False)
+            for policy in ("P1", "P3") for number, found in enumerate(metrics, 1)
+        ])  # fmt: skip
+
+    judge_of = {one.id: one.judge for one in emulated.STUDY.targets}
+    assert judge_of["X-11"](rows([0, 0, 0])).verdict == "reproduced"
+    one_of_three = judge_of["X-11"](rows([0, 1, 0]))
+    assert (one_of_three.verdict, one_of_three.measured) == (
+        "not",
+        "an RTO in 1 of 3 runs, queue of at most 141 packets, 200 kB/s",
+    )
+    assert judge_of["X-08"](rows([1, 2, 1])).verdict == "reproduced"
+    assert judge_of["X-08"](rows([1])).measured == "1 RTO, queue of at most 141 packets, 200 kB/s"
+    assert judge_of["X-07"](rows([0, 0])).measured == "141 ± 0 packets"
 
 
 def test_a_congestion_control_that_both_kernels_lack_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,7 +78,7 @@ def scale_and_seeds(figure: Figure, results: Results) -> str:
     if not most:
         return ""
     if results.scale == EMULATED:
-        return "real packets, one run of each point"
+        return f"real packets, {'one run' if figure.one_run or most == 1 else counted(most, 'run')} of each point"
     if figure.one_run:
         return f"scale {results.scale}, one run"
     seeds = counted(most, "seed") if least == most else f"{least} to {most} seeds"
