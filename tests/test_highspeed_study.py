@@ -268,6 +268,30 @@ def test_marks_up_to_a_full_buffer_concern_red_alone():
     assert content["link"][0]["queue"]["mark_limit"] == 1.0
 
 
+def test_bursts_over_udp_take_the_place_of_those_over_tcp():
+    """The script's generator: packets of 1460 bytes, 3 Mbit/s in bursts; so many as there were bursts, with RED."""
+    reading = next(one for one in STUDY.readings if one.name == "bursts over UDP")
+    cases = STUDY.experiment("E10").cases("quick")
+    chosen = [
+        (c.parameters["queue"], c.parameters["competitor"], c.parameters["p"]) for c in cases if reading.change(c)
+    ]
+    assert chosen == [("red", "hstcp", 30), ("red", "hstcp", 70)]
+    case = next(
+        c
+        for c in cases
+        if (c.parameters["queue"], c.parameters["competitor"], c.parameters["p"]) == ("red", "hstcp", 70)
+    )
+    changed = {flow["name"]: flow for flow in reading.change(case).scenario.to_dict()["flow"]}
+    base = {flow["name"]: flow for flow in case.scenario.to_dict()["flow"]}
+    assert {name for name in base if changed[name] != base[name]} == {"perturbations"}
+    bursts = changed["perturbations"]
+    assert (bursts["transport"], bursts["count"], bursts["start"]) == ("udp", 70, {"uniform": ["0 s", "7.5 s"]})
+    # 28 bytes of headers: 3 Mbit/s on the link.
+    message, rate = (float(bursts["app"][key].split()[0]) for key in ("message", "rate"))
+    assert rate * (message + 28) / message == pytest.approx(3e6, rel=1e-5)
+    assert not {"tcp", "duration"} & bursts.keys()
+
+
 def test_small_flows_only_have_no_web_sessions():
     reading = next(one for one in STUDY.readings if one.name == "small flows only")
     (case,) = (

@@ -31,7 +31,7 @@ MOVED: Mapping[str, tuple[tuple[int, int, int, str], str]] = {
     ),
     "highspeed": (
         (86, 14, 5, "quick"),
-        "Nothing yet: readings of how bursts begin, how far RED marks and of the background are not judged.",
+        "E4.1 has a bound: to 68 % of the link is no slow fall. Readings of bursts, marks and background are not judged.",
     ),
     "premature-ack": (
         (14, 0, 0, "full"),
@@ -39,7 +39,7 @@ MOVED: Mapping[str, tuple[tuple[int, int, int, str], str]] = {
     ),
     "split-pep": (
         (23, 14, 20, "full"),
-        "Tables as before; new targets of windows and of a contrast of queues are not run; ns-2's order is a reading.",
+        "Seven targets (S9d to f, S11g to j) demand the effect of a queue, which is absent here; ns-2's order is a reading.",
     ),
     "sttp": (
         (43, 73, 29, "full"),

@@ -42,4 +42,5 @@ DECISIONS = (
     Decision("B2", "Small flows (RTT 104 to 296 ms) and web sessions draw their end nodes at random in each run.", "They are drawn once and are the same in all runs. With bursts (E4, E10) single seeds differ much, for any draw."),
     Decision("B3", "Up to which probability does RED mark? Section 7.2.3 has the probability rise to the buffer and names no end of marks.", "Up to 0.1, beyond which it drops ECN-capable packets too, as ns-2 does (`mark_limit = 0.1`). Marks at any probability are a reading."),
     Decision("B4", "Do perturbations begin with a handshake, and with one segment (section 2.1.2) or two packets (ns-2)?", "With two packets and no handshake, as all flows here. A handshake and one segment are a reading."),
+    Decision("B5", "What are the bursts: TCP flows of 1.6 s (section 5.2.3), or the script's generator over UDP (section 2.6, `nrudpflows`), which no experiment names?", "TCP flows. Bursts over UDP are a reading."),
 )  # fmt: skip

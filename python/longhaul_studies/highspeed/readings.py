@@ -7,6 +7,7 @@ from typing import Any
 
 from ..changing import Change, of_links, with_changes
 from ..model import Case, Reading
+from .scenarios import DURATION
 
 #: Targets of runs with bursts: ten flows (E4), and ten with a competitor (E10).
 _BURSTS = (
@@ -24,6 +25,23 @@ def _one_segment(content: dict[str, Any]) -> None:
             flow["tcp"] |= {"initial_window": "1 packets", "established": False}
 
 
+#: The script's generator (section 2.6): packets of 1460 bytes with their headers, 28 of them, at 3000 kbit/s in bursts. Times of bursts
+#: and pauses are an argument of the script; half a second is ns-2's default.
+_PARETO = {
+    "kind": "on_off", "rate": f"{3_000_000 * 1432 // 1460} bit/s", "message": "1432 B",
+    "on": {"pareto": "500 ms", "shape": 1.5}, "off": {"pareto": "500 ms", "shape": 1.5},
+}  # fmt: skip
+
+
+def _over_udp(content: dict[str, Any]) -> None:
+    """In place of the bursts over TCP as many on/off sources over UDP, which start in the first fortieth of a run."""
+    for flow in content["flow"]:
+        if flow["name"] == "perturbations":
+            for key in ("duration", "ending", "tcp", "send_overhead"):
+                del flow[key]
+            flow |= {"transport": "udp", "app": dict(_PARETO), "start": {"uniform": ["0 s", f"{DURATION / 40:g} s"]}}
+
+
 def _no_web(content: dict[str, Any]) -> None:
     """Of the background traffic the small flows stay."""
     content["flow"] = [flow for flow in content["flow"] if not flow["name"].startswith("web_")]
@@ -35,6 +53,12 @@ def _with_bursts(change: Change, queues: tuple[str, ...] = ("red", "droptail")) 
         return with_changes(case, change) if concerned else None
 
     return changed
+
+
+def _udp(case: Case) -> Case | None:
+    """Runs with RED: sets of one kind, and ten flows with a HighSpeed flow."""
+    of_ten = case.parameters.get("set") in ("hstcp", "regtcp") or case.parameters.get("competitor") == "hstcp"
+    return _with_bursts(_over_udp, ("red",))(case) if of_ten else None
 
 
 def _of_two(case: Case) -> Case | None:
@@ -58,6 +82,13 @@ READINGS = (
         "Section 7.2.3 has RED's probability rise to the buffer and names no end of marks. The base has ns-2's: from a probability of 0.1 on it drops (decision B3).",
         _MARKED,
         _with_bursts(of_links("bottleneck", queue={"mark_limit": 1.0}), ("red",)),
+    ),
+    Reading(
+        "bursts over UDP",
+        'In place of bursts over TCP there are as many on/off sources over UDP (`transport = "udp"`): 3 Mbit/s in bursts, bursts and pauses of 0.5 s on the mean, both Pareto with shape 1.5.',
+        "The study's script has such a generator (`nrudpflows`, section 2.6), which none of its experiments names. Its mean times are an argument; 0.5 s is ns-2's default.",
+        ("E4.1", "E4.2", "E10.2", "E10.5"),
+        _udp,
     ),
     Reading(
         "small flows only",

@@ -19,7 +19,7 @@ STUDY = Study(
     about=(
         "The [study of HighSpeed TCP](highspeed.md) ends with questions: other parameters and response functions, frames of 9,000 bytes, what friendliness should mean, and sudden changes of the"
         " rate. Here they are run in its network (1 Gbit/s, 100 ms, RED) with settings that the simulator has. The paper has no numbers for them: targets follow from its other chapters, or are ours."
-        " HSTCP is HighSpeed TCP with the study's parameters, other names say what differs. Not here: tests on real networks, and bursts over UDP."
+        " HSTCP is HighSpeed TCP with the study's parameters, other names say what differs. Not here: tests on real networks."
     ),
     scales=SCALES,
     experiments=EXPERIMENTS,

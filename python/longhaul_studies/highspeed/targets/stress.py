@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from ...model import Target
@@ -153,15 +154,14 @@ def _red_falls(results: Results) -> Judgement:
     values = {kind: series(results["E4"], kind, "red", "p") for kind in (HSTCP, REGTCP)}
     last = max(values[HSTCP])
     lost = {kind: values[kind][0] - values[kind][last] for kind in values}
-    return holds(
-        {
-            "HSTCP falls": lost[HSTCP] > 0,
-            "HSTCP falls slowly, by a tenth at most": lost[HSTCP] <= 0.1 * values[HSTCP][0],
-            "REGTCP falls": lost[REGTCP] > 0,
-            "REGTCP falls more": lost[REGTCP] > lost[HSTCP],
-        },
-        "; ".join(f"{kind.upper()} {some(values[kind], '%')}" for kind in values),
-    )
+    checks = {
+        "HSTCP falls": lost[HSTCP] > 0,
+        "HSTCP falls slowly": lost[HSTCP] <= 0.1 * values[HSTCP][0],
+        "REGTCP falls": lost[REGTCP] > 0,
+        "REGTCP falls more": lost[REGTCP] > lost[HSTCP],
+    }
+    judged = holds(checks, f"HSTCP {some(values[HSTCP], '%')}; REGTCP {bare(values[REGTCP], '%')}")
+    return replace(judged, tolerance="slowly: by a tenth at most")
 
 
 def small_perturbations(results: Results) -> Judgement:
