@@ -183,7 +183,7 @@ DEB_DOCUMENTS := docs/glossary.md
 deb: check-deb
 	@rm -rf out/deb out/packages && mkdir -p out/deb
 	$(if $(filter test,$(DEB_PROFILE)),cargo test --test emu --test pep --no-run,cargo build --profile $(DEB_PROFILE) --bin longhaul-emu --bin longhaul-pep) --workspace --locked
-	scripts/package-documents out/packages/longhaul-emu docs/emulator.md docs/reference/scenario.md $(DEB_DOCUMENTS)
+	scripts/package-documents out/packages/longhaul-emu docs/emulator.md docs/reference/scenario*.md $(DEB_DOCUMENTS)
 	scripts/package-documents out/packages/longhaul-pep docs/accelerator.md docs/setup.md docs/hop.md $(DEB_DOCUMENTS)
 	scripts/package-documents out/packages CHANGELOG.md
 	set -e; for name in longhaul-emu longhaul-pep; do \

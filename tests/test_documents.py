@@ -116,7 +116,12 @@ def packed() -> dict[str, list[str]]:
     recipe = (ROOT / "Makefile").read_text(encoding="utf-8")
     shared = re.search(r"^DEB_DOCUMENTS := (.*)$", recipe, flags=re.MULTILINE)[1].split()
     lines = re.findall(r"scripts/package-documents (\S+) (.*) \$\(DEB_DOCUMENTS\)$", recipe, flags=re.MULTILINE)
-    return {folder.rpartition("/")[2]: [*own.split(), *shared] for folder, own in lines}
+    return {folder.rpartition("/")[2]: [*expanded(own), *shared] for folder, own in lines}
+
+
+def expanded(words: str) -> list[str]:
+    """The names of files, with those that a shell finds for a pattern."""
+    return [file.relative_to(ROOT).as_posix() for word in words.split() for file in sorted(ROOT.glob(word))]
 
 
 @pytest.mark.parametrize("package", ["longhaul-emu", "longhaul-pep"])
