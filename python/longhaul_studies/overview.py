@@ -31,7 +31,7 @@ MOVED: Mapping[str, tuple[tuple[int, int, int, str], str]] = {
     ),
     "highspeed": (
         (86, 14, 5, "quick"),
-        "E4.1 has a bound: to 68 % of the link is no slow fall. Readings of bursts, marks and background are not judged.",
+        "E2.2 has six flows, E4.1 a bound: both are harsher. Readings of bursts, marks and background are not judged.",
     ),
     "premature-ack": (
         (14, 0, 0, "full"),
