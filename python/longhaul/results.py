@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
+    from .drawing import Drawing
+
 #: Columns by which a table is known for what it is.
 _COLUMNS = {
     "flows.parquet": ("time_s", "flow", "cwnd_bytes", "goodput_bps"),
@@ -275,7 +277,14 @@ class Result:
             for one in explaining.group_texts(self.summary["flows"], explaining.content_of(self))
         ]
         text = "".join(f"<p>{escape(line)}</p>" for line in lines[:6])
-        return f"<b>{escape(self.name)}</b>, seed {self.summary['seed']}<table>{numbers}</table>{text}"
+        return f"<b>{escape(self.name)}</b>, seed {self.summary['seed']}<table>{numbers}</table>{text}{self.draw().image()}"
+
+    def draw(self) -> Drawing:
+        """The network with its flows, how much of each link was in use, and what limits; a notebook shows it, `save` writes SVG."""
+        from . import drawing
+        from . import explain as explaining
+
+        return drawing.of_summary(self.summary, explaining.content_of(self))
 
     def report(
         self,

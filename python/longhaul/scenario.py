@@ -8,12 +8,15 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import controls, core, document, toml
 from .document import Document
-from .errors import ScenarioError
+from .errors import LonghaulError, ScenarioError
 from .values import whole
+
+if TYPE_CHECKING:
+    from .drawing import Drawing
 
 
 class Scenario:
@@ -206,9 +209,19 @@ class Scenario:
         """The scenario with every default written out; raises `ScenarioError` if something is wrong with it."""
         return core.resolve(self.document())[0]
 
+    def draw(self) -> Drawing:
+        """The network with its flows on their way; a notebook shows it, `save` writes SVG. Raises `ScenarioError` as `resolve` does."""
+        from . import drawing
+
+        return drawing.of_document(self.document())
+
     def _repr_html_(self) -> str:
-        """The scenario file, in a notebook."""
-        return f"<details><summary>{escape(repr(self))}</summary><pre>{escape(self.to_toml())}</pre></details>"
+        """The network and the scenario file, in a notebook; a scenario that is not complete has no drawing yet."""
+        try:
+            drawn = self.draw().image()
+        except LonghaulError:
+            drawn = ""
+        return f"{drawn}<details><summary>{escape(repr(self))}</summary><pre>{escape(self.to_toml())}</pre></details>"
 
     def __repr__(self) -> str:
         links, flows = len(self._content.get("link", [])), len(self._content.get("flow", []))

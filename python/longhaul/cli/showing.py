@@ -1,4 +1,4 @@
-"""`longhaul plot` and `longhaul report`."""
+"""`longhaul plot`, `longhaul report` and `longhaul draw`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from pathlib import Path
 
 import typer
 
-from .. import confined, inventory, load, plots
-from ..errors import LonghaulError, PlotError
+from .. import confined, document, drawing, inventory, load, outputs, plots
+from ..errors import LonghaulError, OutputError, PlotError
+from ..explain import content_of
 from ..progress import of_report
 from ..sweep import SweepResult
 from . import options
@@ -105,3 +106,43 @@ def report(
                 place, drawing, force=force, explain_s=None if explain is None else 30.0 if explain else 0.0
             )
     typer.echo(str(file))
+
+
+def draw(
+    what: Path = typer.Argument(
+        ..., metavar="FILE|RESULT", help="Scenario file, or the result directory of a run.", show_default=False
+    ),
+    out: Path | None = typer.Option(
+        None,
+        "--out",
+        "-o",
+        help="SVG file  [default: NAME.svg here, of a result RESULT/plots/network.svg]",
+        show_default=False,
+    ),
+    upright: bool = typer.Option(False, "--upright", help="Data go downwards: for narrow columns and screens."),
+    set: list[str] | None = typer.Option(
+        None,
+        "--set",
+        metavar="PATH=VALUE",
+        help="Override a setting of a scenario file first.",
+        autocompletion=options.setting_paths,
+    ),
+    force: bool = FORCE,
+) -> None:
+    """Draw the network as SVG: hosts, links, flows on their way, proxies; of a result also what is in use and what limits."""
+    if what.is_dir() or not (what.exists() or what.suffix == ".toml"):
+        loaded = load(what)
+        if isinstance(loaded, SweepResult):
+            raise LonghaulError(
+                f"{what} is a sweep, of many networks; draw its scenario: longhaul draw {what}/scenario.toml"
+            )
+        if set:
+            raise LonghaulError("--set is for scenario files; this result was run already")
+        made = drawing.of_summary(loaded.summary, content_of(loaded))
+        place = out or (loaded.path or what) / "plots" / "network.svg"
+    else:
+        made = drawing.of_document(document.read(what), options.settings(set))
+        place = out or Path(f"{what.stem}.svg")
+    if place.suffix != ".svg":
+        raise OutputError(f"{place}: the drawing is SVG; name a file that ends in .svg")
+    typer.echo(str(outputs.write(place, made.svg(upright=upright), force=force)))

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import jinja2
 
-from .. import tables, usage
+from .. import drawing, tables, usage
 from ..explain import accounting, content_of, explain_at_once, explain_result, group_texts, limit_names, limit_title
 from ..outputs import write
 from ..results import Result
@@ -19,7 +19,6 @@ from ..sweep.result import SweepResult
 from ..units import quantity, read_quantity
 from ..why import Waterfall, paragraph, rows
 from . import dots, explore, maps, overview, panels
-from .topology import drawing
 
 _LARGE_SVG = 350_000
 #: Above the bars of limits: these are shares of time, unlike the utilisation of a link, which is a mean of rates.
@@ -49,10 +48,15 @@ def write_run_report(
         pass
     flows = tables.chosen_flows(result)
     scenario = content_of(result)
+    network = drawing.of_summary(result.summary, scenario)
+    over_time = drawing.over_time.of_result(network.network, result)
     content = {
         "result": result,
         "summary": result.summary,
-        "topology": drawing(result.summary),
+        "network": network.inline(),
+        "network_style": drawing.svg.style(),
+        "network_script": _template("network.js") if over_time else "",
+        "network_data": explore.embedded(over_time) if over_time else "",
         "key": tables.key_numbers(result),
         "explored": explored,
         "explorer": explore.explorer(explored),
@@ -223,6 +227,10 @@ def write_page(
     environment.filters["unbroken"] = unbroken
     html = environment.get_template(template).render(content)
     return write(path, html, force=force)
+
+
+def _template(name: str) -> str:
+    return (resources.files(__package__) / "templates" / name).read_text(encoding="utf-8")
 
 
 def _limit_row(flow: dict[str, Any], scenario: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,417 @@
+"""What a drawing shows: nodes, links, groups of flows on their way, middleboxes; of a scenario, or of a result with its numbers."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import usage
+from ..units import counted, quantity, read_quantity
+
+#: So many groups of flows have a line of their own; the others share one.
+LANES = 6
+#: So many boxes of private hosts stand at one side of a node; the others share one.
+_HOSTS = 8
+#: Kinds of middleboxes that have connections of their own between two nodes.
+_CARRIERS = frozenset({"split", "paced"})
+#: Kinds of applications whose data come back to the opener of the connection; and all that send in both directions.
+_ANSWERED = frozenset({"web", "request"})
+_ASKED = _ANSWERED | {"keystrokes"}
+
+
+@dataclass
+class Way:
+    """One direction of a link."""
+
+    number: int
+    source: str
+    target: str
+    rate: float | None
+    delay: float
+    queue: str
+    #: What happens on it besides queueing: "loss 1 %", "outage 70 to 80 s".
+    events: list[str] = field(default_factory=list)
+    #: Times at which nothing gets through, in s.
+    outages: list[tuple[float, float]] = field(default_factory=list)
+    #: Of a result.
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def use(self) -> float | None:
+        """The share of the rate that was in use, if it was measured."""
+        value = self.metrics.get("utilisation")
+        return None if value is None else float(value)
+
+    @property
+    def room(self) -> float | None:
+        """Packets that the queue has room for, if it is counted in packets."""
+        words = self.queue.split()
+        return float(words[-2]) if len(words) > 2 and words[-1].startswith("packet") and _is_number(words[-2]) else None
+
+
+@dataclass
+class Link:
+    """A link with its one or two directions."""
+
+    name: str
+    ways: list[Way]
+    #: The groups of flows that it limits: it is full most of their time, and the fullest on their way.
+    limits: list[str] = field(default_factory=list)
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The nodes, in the order of the document."""
+        return self.ways[0].source, self.ways[0].target
+
+
+@dataclass
+class Node:
+    """A node of the network, or the private hosts of a group of flows."""
+
+    name: str
+    label: str
+    is_host: bool = False
+    #: What stands below its name: middleboxes, or the link to private hosts.
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Lane:
+    """Groups of flows that go the same way as one line; most lanes have one group."""
+
+    groups: list[str]
+    count: int
+    #: The nodes on the way of the data, private hosts included.
+    nodes: list[str]
+    #: The links between them; `None` in front of and behind private hosts.
+    links: list[str | None]
+    #: Whether data go in both directions: who asks gets an answer.
+    is_asked: bool = False
+    #: What is to be read of it: from, to, goodput, limit.
+    text: str = ""
+    #: The name of the limit that took most of its time.
+    limit: str = ""
+    #: Places in `nodes` between which a proxy carries the data over connections of its own.
+    carried: tuple[int, int] | None = None
+
+    @property
+    def title(self) -> str:
+        """Its name, with the number of flows."""
+        name = self.groups[0] if len(self.groups) == 1 else f"{len(self.groups)} other groups"
+        return f"{name} × {self.count}" if self.count > 1 else name
+
+
+@dataclass
+class Network:
+    """All of it."""
+
+    name: str
+    nodes: dict[str, Node]
+    links: dict[str, Link]
+    lanes: list[Lane]
+    #: Pairs of a private host and its node.
+    private: list[tuple[str, str]]
+    is_result: bool
+
+    @property
+    def text(self) -> str:
+        """The drawing in a sentence, for those who do not see it."""
+        parts = [f"{counted(len(self.nodes), 'node')}, {counted(len(self.links), 'link')}"]
+        parts += [
+            f"{lane.title}: {' to '.join(self.nodes[name].label for name in lane.nodes)}" for lane in self.lanes[:LANES]
+        ]
+        return f"The network: {'; '.join(parts)}"
+
+
+def network_of(content: Mapping[str, Any], summary: Mapping[str, Any] | None = None) -> Network:
+    """The network of a resolved scenario (it may be empty, if there is a summary), with the numbers of a run's summary."""
+    found = summary if summary is not None else _planned(content)
+    nodes = {str(node["name"]): Node(str(node["name"]), str(node["name"])) for node in found["nodes"]}
+    links = _links(found, content)
+    for link in links.values():
+        for name in link.ends:
+            nodes.setdefault(name, Node(name, name))
+    for box in found.get("middleboxes") or ():
+        named = "" if box["name"] == box["kind"] else f"{box['name']} "
+        for place in box["at"]:
+            if place in nodes:
+                kind = str(box["kind"]).replace("_", " ")
+                nodes[place].notes.append(f"{named}({kind})" if named else kind)
+    made = Network(str(found.get("name", "")), nodes, links, [], [], summary is not None)
+    _add_lanes(made, found, content)
+    return made
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", ""))
+    except ValueError:
+        return False
+    return True
+
+
+def _links(found: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Link]:
+    settings = {str(one["name"]): one for one in content.get("link", ())}
+    if "dumbbell" in content:
+        settings["bottleneck"] = content["dumbbell"]["bottleneck"]
+    links: dict[str, Link] = {}
+    for number, one in enumerate(found["links"]):
+        name = str(one["name"])
+        base, _, way = name.rpartition(".") if name.endswith((".forward", ".reverse")) else (name, "", "forward")
+        made = Way(
+            number,
+            str(one["from"]),
+            str(one["to"]),
+            one["rate_bps"],
+            float(one["delay_s"]),
+            str(one["queue"]),
+            metrics=one.get("metrics") or {},
+        )
+        section = settings.get(base, {})
+        made.events, made.outages = _events({**section, **(section.get(way) or {})})
+        known = links.get(base)
+        if known and {known.ends[0], known.ends[1]} == {made.source, made.target}:
+            known.ways.append(made)
+        else:
+            links[base if known is None else name] = Link(base, [made])
+    return links
+
+
+def _events(section: Mapping[str, Any]) -> tuple[list[str], list[tuple[float, float]]]:
+    """What happens on a direction besides queueing, in words; and the times at which it is down, in s."""
+    texts: list[str] = []
+    loss = section.get("loss")
+    if loss is not None and (text := _loss(loss)):
+        texts.append(text)
+    outages = [(_seconds(one["start"]), _seconds(one["duration"])) for one in section.get("outages") or []]
+    down = [(start, start + length) for start, length in outages]
+    if len(down) == 1:
+        texts.append(f"down {quantity(down[0][0], 's')} to {quantity(down[0][1], 's')}")
+    elif down:
+        texts.append(f"{len(down)} outages, {quantity(sum(length for _, length in outages), 's')} in all")
+    changes = list(section.get("changes") or [])
+    if len(changes) == 1:
+        what = ", ".join(str(changes[0][key]) for key in ("rate", "delay") if key in changes[0])
+        texts.append(f"{what} from {quantity(_seconds(changes[0]['at']), 's')}")
+    elif changes:
+        kinds = " and ".join(key for key in ("rate", "delay") if any(key in one for one in changes))
+        texts.append(f"{len(changes)} changes of {kinds}")
+    if section.get("demand"):
+        texts.append("capacity on request")
+    if section.get("trace"):
+        texts.append("measured")
+    texts += [word for word in ("jitter", "reordering", "corruption", "duplication") if section.get(word)]
+    if section.get("serial"):
+        texts.append("serial line")
+    return texts, down
+
+
+def _seconds(value: object) -> float:
+    read = read_quantity(value)
+    return read[0] if read else 0.0
+
+
+def _loss(loss: Any) -> str:
+    share = loss.get("probability") if isinstance(loss, Mapping) else loss
+    if isinstance(share, str):
+        read = read_quantity(share)
+        share = read[0] if read else None
+    if isinstance(share, int | float):
+        return f"loss {quantity(float(share), 'share')}" if share else ""
+    kind = str(loss.get("kind", "")) if isinstance(loss, Mapping) else ""
+    return "losses in bursts" if kind.startswith("gilbert") else f"loss: {kind.replace('_', ' ')}" if kind else "loss"
+
+
+def _planned(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run's summary would have of nodes, links, ways and middleboxes; `content` is the resolved scenario."""
+    sections = [dict(one) for one in content.get("link", ())]
+    if "dumbbell" in content:
+        sections.insert(0, {**content["dumbbell"]["bottleneck"], "name": "bottleneck", "ends": ["left", "right"]})
+    links = []
+    for one in sections:
+        a, b = one["ends"]
+        for way, source, target in (("forward", a, b), ("reverse", b, a)):
+            merged = {**one, **(one.get(way) or {})}
+            rate = read_quantity(merged.get("rate"))
+            links.append({
+                "name": f"{one['name']}.{way}", "from": source, "to": target, "rate_bps": rate[0] if rate else None,
+                "delay_s": _seconds(merged.get("delay")), "queue": _queue(merged.get("queue")),
+            })  # fmt: skip
+    names = dict.fromkeys(str(node["name"]) for node in content.get("node", ()))
+    names.update(dict.fromkeys(str(name) for link in links for name in (link["from"], link["to"])))
+    flows = []
+    for number, one in enumerate(content.get("flow", ())):
+        group = str(one.get("name", "flow"))
+        ends = (str(one.get("from", "left")), str(one.get("to", "right")))
+        private = "access" in one or "dumbbell" in content
+        kind = (one.get("app") or {}).get("kind", "bulk")
+        of_data = ends[::-1] if kind in _ANSWERED else ends
+        flows.append({
+            "id": number, "name": group, "group": group, "app": kind,
+            "from": f"{group}.from" if private else ends[0], "to": f"{group}.to" if private else ends[1],
+            "data_path": _route(links, *of_data), "ends": of_data,
+            "count": int(one.get("count", 1)) * int(one.get("streams", 1)),
+        })  # fmt: skip
+    boxes = [
+        {"name": one.get("name", one["kind"]), "kind": one["kind"], "at": [one["at"], *([one["peer"]] if one.get("peer") else [])]}
+        for one in content.get("middlebox", ())
+    ]  # fmt: skip
+    return {
+        "name": content.get("name", ""),
+        "nodes": [{"name": name} for name in names],
+        "links": links,
+        "flows": flows,
+        "middleboxes": boxes,
+    }
+
+
+def _queue(queue: Any) -> str:
+    if isinstance(queue, Mapping):
+        limit = queue.get("limit", "")
+        return f"{queue.get('kind', '')} {limit if isinstance(limit, str) else f'{limit} packets' if limit else ''}".strip()
+    return f"droptail {queue or '1000 packets'}"
+
+
+def _route(links: Sequence[Mapping[str, Any]], source: str, target: str) -> list[int]:
+    """The links of least propagation delay, then fewest hops, then the order of the document: the simulator's routing."""
+    waiting: list[tuple[float, int, list[int], str]] = [(0.0, 0, [], source)]
+    done: set[str] = set()
+    while waiting:
+        delay, hops, path, node = heapq.heappop(waiting)
+        if node == target:
+            return path
+        if node in done:
+            continue
+        done.add(node)
+        for number, link in enumerate(links):
+            if link["from"] == node and link["to"] not in done:
+                heapq.heappush(waiting, (delay + link["delay_s"], hops + 1, [*path, number], str(link["to"])))
+    return []
+
+
+def _add_lanes(made: Network, found: Mapping[str, Any], content: Mapping[str, Any]) -> None:
+    numbers = {way.number: name for name, link in made.links.items() for way in link.ways}
+    ways = {way.number: way for link in made.links.values() for way in link.ways}
+    groups: dict[tuple[str, tuple[int, ...], bool], list[Mapping[str, Any]]] = {}
+    for flow in found["flows"]:
+        is_private = str(flow["from"]) not in made.nodes or str(flow["to"]) not in made.nodes
+        groups.setdefault((str(flow["group"]), tuple(flow.get("data_path") or ()), is_private), []).append(flow)
+    apps = {str(one.get("name", "flow")): one for one in content.get("flow", ())}
+    lanes: list[Lane] = []
+    private: list[tuple[Lane, str, bool]] = []
+    for (group, path, _), flows in groups.items():
+        if path:
+            nodes = [ways[path[0]].source, *(ways[number].target for number in path)]
+        else:
+            ends = flows[0].get("ends") or (flows[0]["from"], flows[0]["to"])
+            nodes = [name for name in dict.fromkeys(map(str, ends)) if name in made.nodes]
+        kind = str((apps.get(group, {}).get("app") or {}).get("kind") or flows[0].get("app"))
+        count = sum(int(flow.get("count", 1)) for flow in flows)
+        lane = Lane([group], count, nodes, [numbers[number] for number in path], kind in _ASKED)
+        lane.text, lane.limit = _texts(flows, made.is_result)
+        _find_limit(made, lane, path, ways, flows)
+        for box in found.get("middleboxes") or ():
+            acts = {str(one.get("name", one["kind"])): one.get("flows") for one in content.get("middlebox", ())}
+            chosen = acts.get(str(box["name"]))
+            if (
+                box["kind"] in _CARRIERS
+                and len(box["at"]) == 2
+                and set(box["at"]) <= set(nodes)
+                and (not chosen or group in chosen)
+            ):
+                first, last = sorted(nodes.index(name) for name in box["at"])
+                lane.carried = (first, last)
+        lanes.append(lane)
+        for key in ("from", "to"):
+            if nodes and str(flows[0][key]) not in made.nodes:
+                at_start = (key == "from") != (kind in _ANSWERED)
+                private.append((lane, key, at_start))
+    if len(lanes) > LANES + 1:
+        lanes.sort(key=lambda lane: -lane.count)
+        lanes[LANES:] = list(_merged(lanes[LANES:]))
+    _add_hosts(made, private, content, lanes)
+    made.lanes = [lane for lane in lanes if len(lane.nodes) > 1]
+
+
+def _merged(lanes: Sequence[Lane]) -> Iterator[Lane]:
+    """Lanes that go the same way as one."""
+    same: dict[tuple[tuple[str, ...], tuple[str | None, ...]], list[Lane]] = {}
+    for lane in lanes:
+        same.setdefault((tuple(lane.nodes), tuple(lane.links)), []).append(lane)
+    for members in same.values():
+        first = members[0]
+        if len(members) > 1:
+            first = Lane(
+                [one.groups[0] for one in members], sum(one.count for one in members), first.nodes, first.links,
+                first.is_asked, counted(sum(one.count for one in members), "flow"),
+            )  # fmt: skip
+        yield first
+
+
+def _add_hosts(
+    made: Network, private: Sequence[tuple[Lane, str, bool]], content: Mapping[str, Any], lanes: Sequence[Lane]
+) -> None:
+    """Boxes for private hosts, one for each group and side; of many groups the last ones share a box."""
+    placed = {group: lane for lane in lanes for group in lane.groups}
+    sections = {str(one.get("name", "flow")): one for one in content.get("flow", ())}
+    usual = (content.get("dumbbell") or {}).get("access") or {}
+    counts: dict[tuple[str, str], int] = {}
+    for lane, side, at_start in private:
+        group, node = lane.groups[0], lane.nodes[0 if at_start else -1]
+        counts[node, side] = counts.get((node, side), 0) + 1
+        shown = placed.get(group)
+        is_shared = shown is not None and len(shown.groups) > 1
+        is_shared |= counts[node, side] > _HOSTS
+        key = f"\0{side} {node} others" if is_shared else f"\0{side} {group}"
+        if key not in made.nodes:
+            label = "other hosts" if is_shared else f"{lane.count} hosts" if lane.count > 1 else f"{group}.{side}"
+            made.nodes[key] = Node(key, label, True)
+            access = sections.get(group, {}).get("access") or usual
+            own = {**access, **(access.get(side) or {})} if isinstance(access, Mapping) else {}
+            notes = [str(own[name]) for name in ("rate", "delay") if own.get(name)]
+            made.nodes[key].notes = [", ".join(notes)] if notes and not is_shared else []
+            made.private.append((key, node))
+        target = shown if shown is not None else lane
+        if key in target.nodes:
+            continue
+        if at_start:
+            target.nodes, target.links = [key, *target.nodes], [None, *target.links]
+            if target.carried:
+                target.carried = (target.carried[0] + 1, target.carried[1] + 1)
+        else:
+            target.nodes, target.links = [*target.nodes, key], [*target.links, None]
+
+
+def _texts(flows: Sequence[Mapping[str, Any]], is_result: bool) -> tuple[str, str]:
+    """What a group got and what limited it, in a line; and the name of that limit."""
+    if not is_result:
+        return str(flows[0].get("app") or ""), ""
+    rates = sorted(
+        float(value) for flow in flows if (value := (flow.get("metrics") or {}).get("goodput_bps")) is not None
+    )
+    shares: dict[str, float] = {}
+    for flow in flows:
+        for name, share in usage.by_time(flow).items():
+            shares[name] = shares.get(name, 0.0) + share / len(flows)
+    limit = max(shares, key=lambda name: shares[name], default="")
+    parts = []
+    if rates:
+        low, high = (quantity(rate, "bit/s") for rate in (rates[0], rates[-1]))
+        parts.append(f"goodput {low if low == high else f'{low} to {high}'}")
+    if limit and shares[limit] > 0:
+        parts.append(f"{usage.NAMES.get(limit, limit)} {quantity(min(1.0, shares[limit]), 'share', 2)} of the time")
+    return "; ".join(parts), limit
+
+
+def _find_limit(
+    made: Network, lane: Lane, path: Sequence[int], ways: Mapping[int, Way], flows: Sequence[Mapping[str, Any]]
+) -> None:
+    """Marks the fullest link on the way of a group that a full link limits most of its time."""
+    if lane.limit != "link" or not path:
+        return
+    fullest = max(path, key=lambda number: ways[number].use or 0.0)
+    link = next(one for one in made.links.values() if any(way.number == fullest for way in one.ways))
+    if lane.groups[0] not in link.limits:
+        link.limits.append(lane.groups[0])
