@@ -60,7 +60,8 @@ def test_a_report_needs_nothing_else(made_up, flows, tmp_path):
     assert "http://" not in html
     assert "https://" not in html
     assert len(re.findall(r'id="plot-[a-z]', html)) >= 6
-    assert html.count('role="img" aria-label="') == html.count('class="plot"') + 1  # the network is drawn too
+    assert len(re.findall(r'class="plot" id="[^"]+" role="img" aria-label="', html)) == html.count('class="plot"')
+    assert html.count('class="network ') == 2  # wide, and upright for narrow screens
     assert "Why is my flow not faster?" in html
     assert "{{" not in html
 

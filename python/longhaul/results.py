@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from .drawing import Drawing
+    from .plots import Look
 
 #: Columns by which a table is known for what it is.
 _COLUMNS = {
@@ -219,6 +220,14 @@ class Result:
             rows.append(row)
         return pl.DataFrame(rows, infer_schema_length=None)
 
+    def to_pandas(self, objects: str = "flows") -> Any:
+        """`table(objects)` as a pandas data frame; raises `ResultError` if pandas or pyarrow is not installed."""
+        frame = self.table(objects)
+        try:
+            return frame.to_pandas()
+        except ModuleNotFoundError as error:
+            raise ResultError(f"{error.name} is not installed here: pip install pandas pyarrow") from None
+
     def shared_links(self) -> list[tuple[int, dict[str, Any]]]:
         """Index and summary of the links that more than one flow uses (all, if there is none), busiest first."""
         links = list(enumerate(self.summary["links"]))
@@ -232,13 +241,14 @@ class Result:
         flows: Sequence[int] | None = None,
         start: float | None = None,
         end: float | None = None,
+        look: Look | None = None,
     ) -> Figure:
-        """A matplotlib figure; `longhaul.plots.KINDS` lists the kinds. Times in s."""
+        """A matplotlib figure; `longhaul.plots.KINDS` lists the kinds. Times in s. `longhaul.plots.look.look("ieee")` is for papers."""
         from . import plots
 
         if flows is not None:
             flows = numbers(flows, "flows", "numbers of flows")
-        return plots.draw(self, kind, plots.View(flows=flows, start=start, end=end))
+        return plots.draw(self, kind, plots.View(flows=flows, start=start, end=end), look)
 
     def explain(self, flow: int | str | None = None, *, seconds: float = 30.0) -> str:
         """What limits the flows, as text: for each group the causes whose absence changes what its applications notice.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -65,6 +67,55 @@ class Table:
 
     headings: list[tuple[str, str]]
     rows: list[list[str]]
+
+    def to_latex(self) -> str:
+        """A `tabular` with rules of booktabs, for papers.
+
+        >>> print(Table([("Flow", ""), ("Loss rate", "")], [["a_b", "1 %"]]).to_latex(), end="")
+        \\begin{tabular}{lr}
+        \\toprule
+        Flow & Loss rate \\\\
+        \\midrule
+        a\\_b & 1 \\% \\\\
+        \\bottomrule
+        \\end{tabular}
+        """
+        lines = [[title for title, _ in self.headings], *self.rows]
+        head, *rest = (" & ".join(map(_latex, line)) + " \\\\" for line in lines)
+        columns = "l" + "r" * (len(self.headings) - 1)
+        parts = [
+            f"\\begin{{tabular}}{{{columns}}}",
+            "\\toprule",
+            head,
+            "\\midrule",
+            *rest,
+            "\\bottomrule",
+            "\\end{tabular}",
+        ]
+        return "\n".join(parts) + "\n"
+
+    def to_markdown(self) -> str:
+        """A table as Markdown has it."""
+        head = [title for title, _ in self.headings]
+        lines = [head, ["---"] + ["---:"] * (len(head) - 1), *self.rows]
+        return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+    def to_csv(self) -> str:
+        """Cells with their units, separated by commas."""
+        file = io.StringIO()
+        csv.writer(file, lineterminator="\n").writerows([[title for title, _ in self.headings], *self.rows])
+        return file.getvalue()
+
+
+#: Signs that LaTeX takes for its own, and signs of ours that its usual fonts lack.
+_LATEX = {
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"}, "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}",
+    "→": "$\\rightarrow$", "←": "$\\leftarrow$", "×": "$\\times$", "±": "$\\pm$", "−": "$-$", "–": "--", "µ": "\\textmu{}", "…": "\\ldots{}",
+}  # fmt: skip
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(sign, sign) for sign in text)
 
 
 def run_table(result: Result) -> Table:

@@ -156,8 +156,9 @@ def drawn(made: Network, *, upright: bool = False, standalone: bool = False) -> 
     turn = "upright" if upright else "wide"
     # On a page it shrinks a little, and then scrolls: its texts stay legible.
     shrunk = "" if standalone else f' style="min-width: {0.78 * whole[0]:.0f}px"'
+    space = ' xmlns="http://www.w3.org/2000/svg"' if standalone else ""
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="network {turn}" viewBox="{-_EDGE:g} {-_EDGE:g} {whole[0]:.0f} {whole[1]:.0f}"'
+        f'<svg{space} class="network {turn}" viewBox="{-_EDGE:g} {-_EDGE:g} {whole[0]:.0f} {whole[1]:.0f}"'
         f' width="{whole[0]:.0f}" height="{whole[1]:.0f}"{shrunk} role="group" aria-label="{escape(made.text)}">'
     ]
     if standalone:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import importlib
 import io
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import PlotError
 from ..outputs import write
 from ..results import Result
+from .look import Look, drawn_with
 from .view import View
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["KINDS", "View", "draw", "figure_bytes", "kinds_for", "save"]
+__all__ = ["KINDS", "Look", "View", "draw", "figure_bytes", "kinds_for", "looking", "save"]
 
 #: Every kind of figure of one run, in the order of the report, with its module and function; these are imported when
 #: drawn, since matplotlib takes longer to load than many a run.
@@ -31,18 +33,27 @@ KINDS = {
     "fairness": ("fairness", "draw"),
     "timeseq": ("timeseq", "draw"),
 }
-FORMATS = ("png", "pdf", "svg")
+FORMATS = ("png", "pdf", "svg", "pgf")
 
 
-def draw(result: Result, kind: str, view: View | None = None) -> Figure:
+def draw(result: Result, kind: str, view: View | None = None, look: Look | None = None) -> Figure:
     """Draws one figure; raises `PlotError` if the kind is unknown or the result does not hold what it takes."""
     if kind not in KINDS:
         raise PlotError(f"no figure {kind!r}; the figures are {', '.join(KINDS)}")
+    module, function = KINDS[kind]
+    return looking(
+        lambda: getattr(importlib.import_module(f".{module}", __package__), function)(result, view or View()), look
+    )
+
+
+def looking(drawing: Callable[[], Figure], look: Look | None = None) -> Figure:
+    """A figure in the look of papers, if one is given, with its panels where their texts leave room."""
     from . import margins, style
 
-    module, function = KINDS[kind]
-    with style.styled():
-        figure: Figure = getattr(importlib.import_module(f".{module}", __package__), function)(result, view or View())
+    with drawn_with(look), style.styled():
+        figure = drawing()
+        if look is not None and look.changes:
+            look.applied(figure)
         margins.place(figure)
         return figure
 
@@ -59,21 +70,34 @@ def kinds_for(result: Result) -> list[str]:
     return kinds
 
 
-def figure_bytes(figure: Figure, format: str, dpi: int = 160, *, text: bool = False) -> bytes:
-    """A figure as the bytes of a PNG, PDF or SVG file; the same figure gives the same bytes.
+def figure_bytes(figure: Figure, format: str, dpi: int = 160, *, text: bool = False, look: Look | None = None) -> bytes:
+    """A figure as the bytes of a PNG, PDF, SVG or PGF file; the same figure gives the same bytes. PGF needs LaTeX.
 
     With `text` an SVG has its text as text, in the reader's font: a third of the size and half of the work. Otherwise it
     has outlines, which look the same everywhere.
     """
-    stamps = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
+    stamps: dict[str, dict[str, Any]] = {
+        "pdf": {"CreationDate": None},
+        "svg": {"Date": None},
+        "png": {},
+        "pgf": {},
+    }
     if format not in stamps:
         raise PlotError(f"a figure cannot be saved as {format!r}; the formats are {', '.join(FORMATS)}")
     from . import style
 
-    buffer = io.BytesIO()
-    with style.styled(svg_fonttype="none" if text else "path"):
-        figure.savefig(buffer, format=format, dpi=dpi, metadata=stamps[format])
-    return buffer.getvalue()
+    buffer: Any = io.BytesIO()
+    try:
+        with drawn_with(look), style.styled(svg_fonttype="none" if text else "path"):
+            extra: Any = {} if format == "pgf" else {"metadata": stamps[format]}
+            figure.savefig(buffer, format=format, dpi=dpi, **extra)
+    except (FileNotFoundError, RuntimeError) as error:
+        if format != "pgf":
+            raise
+        raise PlotError(
+            f"PGF needs LaTeX (xelatex) to measure its texts, which is not installed here ({error})"
+        ) from None
+    return bytes(buffer.getvalue())
 
 
 def save(figure: Figure, path: Path, dpi: int = 160, *, force: bool = False) -> Path:

@@ -87,7 +87,7 @@ def _right_of(axes: Axes, room: float) -> float:
 def _legend(axes: Axes) -> tuple[float, float]:
     """Width and height of the legend right of a panel, its distance included."""
     legend = axes.get_legend()
-    if legend is None:
+    if legend is None or legend.get_gid() == "inside":
         return 0.0, 0.0
     texts = [text.get_text() for text in legend.get_texts()]
     size = _points(legend.get_texts()[0])
@@ -115,12 +115,13 @@ def _size(axis: Any) -> float:
 
 def width(text: str, size: float) -> float:
     """Width of a text's longest line in points."""
-    return max(sum(map(_advance, line)) for line in text.split("\n")) * size
+    file = font_manager.findfont(font_manager.FontProperties())
+    return max(sum(_advance(file, character) for character in line) for line in text.split("\n")) * size
 
 
 @cache
-def _advance(character: str) -> float:
-    """How far a character of the figures' font takes the next one, as a multiple of the size."""
-    font = font_manager.get_font(font_manager.findfont(font_manager.FontProperties()))
+def _advance(file: str, character: str) -> float:
+    """How far a character of a font takes the next one, as a multiple of the size."""
+    font = font_manager.get_font(file)
     font.set_size(100, 72)
     return font.load_char(ord(character), LoadFlags.NO_HINTING).linearHoriAdvance / 65536 / 100

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import AutoMinorLocator, FuncFormatter, LogLocator, NullLocator
 
 from ..units import scaled_unit, significant
+from . import look
 
 #: Okabe and Ito's palette (Color Universal Design, 2008), dark colours first; yellow is left out: it fades on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#7F7F7F")
@@ -66,7 +67,9 @@ _SETTINGS: Any = {
 
 def styled(**changes: Any) -> Any:
     """The context in which figures are made and saved; `changes` are settings of matplotlib with `_` for dots."""
-    return matplotlib.rc_context(_SETTINGS | {name.replace("_", "."): value for name, value in changes.items()})
+    return matplotlib.rc_context(
+        _SETTINGS | look.current().settings() | {name.replace("_", "."): value for name, value in changes.items()}
+    )
 
 
 def new(

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
+    from ..plots import Look
+
 
 #: What to do about files that are made from the runs.
 _MADE_ANEW = "`longhaul sweep` with the same scenario and --resume rebuilds it from the runs"
@@ -200,17 +202,14 @@ class SweepResult:
                 rows.append({**row, "pairs": e.n, "mean": e.mean, "ci95_low": e.low, "ci95_high": e.high})
         return pl.DataFrame(rows)
 
-    def plot(self, metric: str = "goodput_bps", parameter: str | None = None) -> Figure:
+    def plot(self, metric: str = "goodput_bps", parameter: str | None = None, look: Look | None = None) -> Figure:
         """A metric over a parameter: means with 95 % intervals, one line for each combination of the others."""
-        from ..plots import margins, style, sweep
+        from ..plots import looking, sweep
 
         if metric not in self.metrics:
             hint = meant(metric, self.metrics) or "; `longhaul list metrics` explains all"
             raise PlotError(f"no run of this sweep has a value of the metric {metric!r}{hint}")
-        with style.styled():
-            figure = sweep.draw(self, metric, parameter)
-            margins.place(figure)
-            return figure
+        return looking(lambda: sweep.draw(self, metric, parameter), look)
 
     def report(
         self,
