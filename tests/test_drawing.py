@@ -94,7 +94,7 @@ def test_parallel_links_stand_apart_with_texts_of_their_own():
     found = of(made)
     assert list(found.links) == ["geo", "leo"]
     assert overlapping(found, False) == overlapping(found, True) == []
-    shown = texts(svg.drawn(found))
+    shown = texts(svg.drawn(found, standalone=True))
     assert {"geo 270 ms", "leo 30 ms", "50 Mbit/s, 1000 pkt", "20 Mbit/s, 1000 pkt", "loss 1 %"} <= set(shown)
     assert max(len(text) for text in shown) < 40
 

@@ -12,6 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
+from html import unescape
 from urllib.parse import urlsplit
 
 import longhaul
@@ -20,6 +21,7 @@ from longhaul import live, serving
 from longhaul.report import explore
 from longhaul.serving import Server, find
 from longhaul.sweep import following, local
+from test_report_in_browser import browser, opened
 
 
 @contextmanager
@@ -120,7 +122,7 @@ def test_a_study_is_listed_with_its_reports(tmp_path, scenario):
     (folder / "study" / "tiny" / "report.html").write_text("what came of it")
     with serving_at(folder) as server:
         page = get(server.address)
-        study = re.search(r'follow\?id=(\w+)">study</a></td><td>study nothing</td><td>tiny: 2 of 2 runs<', page)[1]
+        study = re.search(r'follow\?id=(\w+)">study</a></td><td data-heading="what">study nothing</td><td data-heading="first numbers">tiny: 2 of 2 runs<', page)[1]
         assert options(page) == {}  # nothing to compare the run with
         assert "report?id=" in get(f"{server.address}follow?id={study}")
         assert get(f"{server.address}report?id={study}&scale=tiny") == "what came of it"
@@ -297,3 +299,55 @@ def test_who_opens_the_address_without_its_token_is_told_where_that_stands(tmp_p
         assert refused.value.code == 404
         assert "the token that `longhaul serve` printed" in refused.value.read().decode()
         server.shutdown()
+
+
+#: What a user does with the list: searches, sorts, groups, ticks.
+LIST_ACTS = """
+<script>
+window.addEventListener("load", () => {
+  const out = {}, names = () => [...document.querySelectorAll(".results tbody tr:not(.group)")].filter((row) => !row.hidden).map((row) => row.querySelector("a").textContent);
+  const search = document.getElementById("search"), compare = document.getElementById("compare");
+  const write = (text) => { search.value = text; search.dispatchEvent(new Event("input")); };
+  write("deep");
+  out.found = names();
+  write("");
+  const head = document.querySelector(".results th:nth-child(2) button");
+  head.click();
+  out.rising = names();
+  head.click();
+  out.falling = names();
+  document.getElementById("grouped").click();
+  out.groups = document.querySelectorAll(".results tr.group").length;
+  const boxes = [...document.querySelectorAll(".results tbody input")];
+  out.before = compare.disabled;
+  boxes.slice(0, 2).forEach((box) => box.click());
+  out.after = compare.disabled;
+  boxes[2].click();
+  out.ticked = boxes.filter((box) => box.checked).length;
+  const note = document.createElement("pre");
+  note.id = "outcome";
+  note.textContent = JSON.stringify(out);
+  document.body.append(note);
+});
+</script>
+"""
+
+
+@browser
+def test_the_list_is_searched_sorted_grouped_and_ticked(served, tmp_path):
+    page = tmp_path / "list.html"
+    page.write_text(get(served.address).replace("</body>", LIST_ACTS + "</body>"))
+    outcome = json.loads(unescape(re.search(r'<pre id="outcome">(.*?)</pre>', opened(page)[0], re.DOTALL)[1]))
+    assert outcome["found"] == ["deep/two"]
+    assert outcome["rising"] == ["deep/two", "one", "sweep"]
+    assert outcome["falling"] == ["sweep", "one", "deep/two"]
+    assert outcome["groups"] == 2
+    assert (outcome["before"], outcome["after"], outcome["ticked"]) == (True, False, 2)
+
+
+def test_runs_have_a_thumbnail(served):
+    page = get(served.address)
+    shown = re.findall(r'src="(thumbnail\?id=\w+)"', page)
+    assert len(shown) == 2
+    assert "<polyline" in get(f"{served.address}{shown[0]}")
+    assert 'rel="icon"' in page

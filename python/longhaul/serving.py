@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from html import escape
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -216,8 +217,63 @@ _UNREADABLE = "cannot be read"
 _LIST_STYLE = """<style>
   h1 { overflow-wrap: anywhere; }
   .results th, .results td { text-align: left; white-space: normal; } .results td:last-child { white-space: nowrap; }
-  select, button { font: inherit; max-width: 100%; color: var(--ink); background: var(--tint); border: 1px solid var(--line); border-radius: 5px; padding: .15rem .6rem; }
+  select, button, .find input { font: inherit; max-width: 100%; color: var(--ink); background: var(--tint); border: 1px solid var(--line); border-radius: 5px; padding: .15rem .6rem; }
+  .find { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; position: sticky; top: 0; z-index: 2; background: var(--paper); padding: .5rem 0; } .find input[type=search] { flex: 1 1 14rem; }
+  .results th button { border: 0; background: none; padding: 0; font-weight: 600; cursor: pointer; } .results th[aria-sort=ascending] button::after { content: " ▴"; } .results th[aria-sort=descending] button::after { content: " ▾"; }
+  .results tr.group td { font-weight: 600; background: var(--tint); } .results img { display: block; width: 110px; height: 30px; } .results input { width: 1.1rem; height: 1.1rem; }
+  form.compare { display: grid; grid-template-columns: auto 1fr; gap: .4rem .8rem; align-items: center; max-width: 44rem; } form.compare select { width: 100%; } form.compare button { justify-self: start; grid-column: 2; }
+  @media (max-width: 700px) { .results td.pick { position: absolute; right: .3rem; top: .1rem; border: 0; } .results tr { position: relative; } .results td:nth-child(2) { font-weight: 600; padding-right: 2.4rem; } .results td:nth-child(2)::before, .results td.pick::before { content: none; } .results tr.group td { display: block; }
+    .results td:not(.pick) { text-align: right; overflow-wrap: anywhere; } .results td:nth-child(2) { text-align: left; } }
 </style>"""
+
+#: Search, order, groups, and ticks that choose what is compared.
+_LIST_SCRIPT = """<script>
+(() => {
+  const table = document.querySelector(".results"), body = table.tBodies[0], rows = [...body.rows], search = document.getElementById("search"), grouped = document.getElementById("grouped");
+  const text = (row, at) => row.cells[at].dataset.key || row.cells[at].textContent;
+  let by = null;
+  const show = () => {
+    const words = search.value.trim().toLowerCase().split(/\\s+/).filter(Boolean);
+    const order = [...rows];
+    if (by) order.sort((a, b) => by.sign * text(a, by.at).localeCompare(text(b, by.at), undefined, { numeric: true }));
+    if (grouped.checked) order.sort((a, b) => a.dataset.scenario.localeCompare(b.dataset.scenario));
+    body.replaceChildren();
+    let shown = 0, last = null;
+    for (const row of order) {
+      row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word));
+      if (!row.hidden) shown += 1;
+      if (grouped.checked && !row.hidden && row.dataset.scenario !== last) {
+        last = row.dataset.scenario;
+        const head = body.insertRow(), cell = head.insertCell();
+        head.className = "group";
+        cell.colSpan = table.tHead.rows[0].cells.length;
+        cell.textContent = last;
+      }
+      body.append(row);
+    }
+    document.getElementById("shown").textContent = `${shown} of ${rows.length}`;
+  };
+  search.addEventListener("input", show);
+  grouped.addEventListener("change", show);
+  table.tHead.querySelectorAll("button").forEach((button) => button.addEventListener("click", () => {
+    const head = button.parentElement, sign = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+    table.tHead.querySelectorAll("th").forEach((one) => one.removeAttribute("aria-sort"));
+    head.setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
+    by = { at: head.cellIndex, sign };
+    show();
+  }));
+  const picked = [], compare = document.getElementById("compare");
+  body.addEventListener("change", ({ target }) => {
+    if (target.type !== "checkbox") return;
+    if (target.checked) picked.push(target); else picked.splice(picked.indexOf(target), 1);
+    if (picked.length > 2) picked.shift().checked = false;
+    compare.disabled = picked.length !== 2;
+    compare.textContent = picked.length === 2 ? "compare the two that are ticked" : "tick two to compare";
+  });
+  compare.addEventListener("click", () => { location.href = `compare?a=${picked[0].value}&b=${picked[1].value}`; });
+  show();
+})();
+</script>"""
 
 
 #: Draws the goodput of each group of a run that is under way.
@@ -332,6 +388,8 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             if what == "state":
                 self._answer(json.dumps(self._state(asked)), kind="application/json")
+            elif what == "thumbnail":
+                self._answer(thumbnail(self._found(asked)), kind="image/svg+xml")
             elif what in pages:
                 self._answer(pages[what](asked))
             else:
@@ -369,12 +427,23 @@ class _Handler(BaseHTTPRequestHandler):
             when = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.changed))
             what, numbers = _line(one)
             link = "report" if one.kind == "run" else "follow"
-            rows.append(
-                f'<tr><td><a href="{link}?id={one.id}">{escape(one.name)}</a></td><td>{escape(what)}</td><td>{escape(numbers)}</td><td>{when}</td></tr>'
+            is_choice = one.kind in ("run", "sweep") and what != _UNREADABLE
+            tick = (
+                f'<input type="checkbox" value="{one.id}" aria-label="compare {escape(one.name)}">' if is_choice else ""
             )
-            if one.kind in ("run", "sweep") and what != _UNREADABLE:
+            image = (
+                f'<img loading="lazy" src="thumbnail?id={one.id}" alt="">' if one.kind == "run" and is_choice else ""
+            )
+            scenario = what.rpartition(", ")[0] if one.kind == "run" else what
+            rows.append(
+                f'<tr data-scenario="{escape(scenario)}"><td class="pick">{tick}</td><td data-heading="result"><a href="{link}?id={one.id}">{escape(one.name)}</a></td>'
+                f'<td data-heading="what">{escape(what)}</td><td data-heading="first numbers">{escape(numbers)}</td><td data-heading="goodput">{image}</td>'
+                f'<td data-heading="changed" data-key="{one.changed:015.0f}">{when}</td></tr>'
+            )
+            if is_choice:
                 choices.append(one)
-        head = "<tr><th>result</th><th>what</th><th>first numbers</th><th>changed</th></tr>"
+        titles = ("result", "what", "first numbers", "goodput", "changed")
+        head = f"<tr><th></th>{''.join(f'<th><button>{title}</button></th>' for title in titles)}</tr>"
         form = ""
         if len(choices) > 1:
             first, second = next(
@@ -387,13 +456,19 @@ class _Handler(BaseHTTPRequestHandler):
                 (choices[0], choices[1]),
             )
             form = (
-                '<h2>Compare two</h2><p class="soft">Two runs, or two sweeps.</p><form action="compare">'
-                f'<label>first <select name="a">{_options(choices, first)}</select></label> '
-                f'<label>second <select name="b">{_options(choices, second)}</select></label> <button>compare</button></form>'
+                '<h2>Compare two</h2><p class="soft">Two runs, or two sweeps.</p><form action="compare" class="compare">'
+                f'<label for="a">first</label><select name="a" id="a">{_options(choices, first)}</select>'
+                f'<label for="b">second</label><select name="b" id="b">{_options(choices, second)}</select><button>compare</button></form>'
             )
         body = f"{_LIST_STYLE}<h1>Results in {escape(str(self.server.folder.resolve()))}</h1>"
         if len(found) > _MOST:
             body += f"<p>The newest {_MOST:,} of {len(found):,} results; `longhaul serve` of a folder below shows the others.</p>"
+        if rows:
+            body += (
+                '<div class="find"><input type="search" id="search" placeholder="search" aria-label="Search results"> <span id="shown" class="soft" aria-live="polite"></span>'
+                '<label><input type="checkbox" id="grouped"> by scenario</label><button id="compare" disabled>tick two to compare</button></div>'
+            )
+            form += _LIST_SCRIPT
         body += (
             f'<div class="scroll"><table class="cards results"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
             if rows
@@ -477,6 +552,34 @@ class _Handler(BaseHTTPRequestHandler):
         if "sweep" in (first.kind, second.kind):
             return _compared_sweeps(first, second)
         return _compared_runs(first, second)
+
+
+#: Points of a thumbnail, and its size in pixels.
+_POINTS, _WIDE, _HIGH = 60, 110, 30
+
+
+@lru_cache(maxsize=2000)
+def _thumbnail(path: Path, _changed_at: float) -> str:
+    begin = f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDE}" height="{_HIGH}" viewBox="0 0 {_WIDE} {_HIGH}">'
+    result = load_run(path)
+    if not result.has_tables:
+        return begin + "</svg>"
+    import numpy as np
+    import polars as pl
+
+    rates = result.flows.group_by("time_s").agg(pl.col("goodput_bps").sum()).sort("time_s")["goodput_bps"].to_numpy()
+    parts = [part.mean() for part in np.array_split(rates, min(_POINTS, len(rates)))] if len(rates) else []
+    top = max(parts, default=0.0) or 1.0
+    points = " ".join(
+        f"{_WIDE * number / max(1, len(parts) - 1):.1f},{_HIGH - 2 - (_HIGH - 4) * part / top:.1f}"
+        for number, part in enumerate(parts)
+    )
+    return f'{begin}<polyline points="{points}" fill="none" stroke="#2f7fb8" stroke-width="1.5"/></svg>'
+
+
+def thumbnail(found: Found) -> str:
+    """The sum of goodputs of a run over time, as a small SVG; an empty one without time series."""
+    return _thumbnail(found.path, found.changed)
 
 
 def _compared_runs(first: Found, second: Found) -> str:
