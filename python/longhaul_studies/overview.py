@@ -39,7 +39,7 @@ MOVED: Mapping[str, tuple[tuple[int, int, int, str], str]] = {
     ),
     "split-pep": (
         (23, 14, 20, "full"),
-        "Seven targets (S9d to f, S11g to j) demand the effect of a queue, which is absent here; ns-2's order is a reading.",
+        "Seven targets demand the effect of a queue, which is absent here; ns-2's order, a reading, moves Pareto sources.",
     ),
     "sttp": (
         (43, 73, 29, "full"),
