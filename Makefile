@@ -153,13 +153,14 @@ reference: install
 doc: check-tools
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
-# Reports and figures of the examples, for the site.
+# Reports and figures of the examples, for the site. The front page shows the first, with the causes tested.
 GALLERY := geo-one-flow dumbbell-50-flows loss-sack-newreno satellite-pep rain-fade mixed-traffic queue-disciplines sttp-modern
 gallery: install
 	@for name in $(GALLERY); do \
 	  $(BIN)/longhaul run examples/$$name.toml --report --quiet --force --out out/gallery/$$name && \
 	  $(BIN)/longhaul plot out/gallery/$$name --kind throughput --png || exit 1; \
 	done
+	@$(BIN)/longhaul report out/gallery/$(firstword $(GALLERY)) --explain
 
 # The documentation site, in out/site; a broken link is an error.
 site: gallery $(STAMPS)/site

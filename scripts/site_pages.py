@@ -1,22 +1,27 @@
-"""Pages of the documentation site that are not in docs/: the start page from README.md, what else lies at the root, and a gallery of reports
-that the build has made (`make gallery`). Links between them are turned into links of the site.
+"""Pages of the documentation site that are not in docs/: the front page, what lies at the root, the notebooks with their outputs, and a
+gallery of reports that the build has made (`make gallery`). Links between them are turned into links of the site.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
+from longhaul import usage
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
 GALLERY = ROOT / "out" / "gallery"
+#: The front page, the style and the mark.
+FRONT = ROOT / "site"
 
 #: Files outside docs/ that are pages, and their names on the site.
 PAGES = {
-    "README.md": "index.md",
+    "README.md": "overview.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "benches/ns2/README.md": "ns2.md",
@@ -28,7 +33,10 @@ LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Adds the pages and the gallery's files."""
+    """Adds the pages, the style and the gallery's files."""
+    files.append(File.generated(config, "index.md", content=_front()))
+    for file in (*FRONT.glob("*.svg"), *FRONT.glob("*.css")):
+        files.append(File.generated(config, f"site/{file.name}", abs_src_path=str(file)))
     for source, name in PAGES.items():
         content = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, name, content=_relinked(content, Path(source).parent, Path())))
@@ -39,6 +47,32 @@ def on_files(files: Files, config: Any) -> Files:
             page.content_string = _relinked(text, Path("docs") / here, here)
     files.append(File.generated(config, "gallery.md", content=_gallery(files, config)))
     return files
+
+
+def _front() -> str:
+    """The front page: its text with what README.md and the report beside it have."""
+    text = (FRONT / "index.md").read_text(encoding="utf-8")
+    return text.replace("{{compared}}", compared()).replace("{{measured}}", _measured("geo-one-flow"))
+
+
+def compared() -> str:
+    """The table of other programs in README.md, with links of the site."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = re.search(r"^## Compared with other programs\n.*?^(\|.*?)\n\n", readme, re.MULTILINE | re.DOTALL)
+    if not found:
+        raise PluginError('README.md has no table under "Compared with other programs"; the front page shows it')
+    return _relinked(found[1], Path(), Path())
+
+
+def _measured(name: str) -> str:
+    """What the first flow of a report in the gallery has, and what limited it, as a part of a sentence."""
+    summary = GALLERY / name / "summary.json"
+    if not summary.is_file():
+        return "what the report has"
+    flow = json.loads(summary.read_text(encoding="utf-8"))["flows"][0]
+    most = sorted(usage.by_time(flow).items(), key=lambda item: -item[1])[:3]
+    shares = ", ".join(f"{usage.NAMES.get(limit, limit)} {share:.0%}".replace("%", " %") for limit, share in most)
+    return f"{flow['metrics']['goodput_bps'] / 1e6:.1f} Mbit/s. Its time: {shares}"
 
 
 def _relinked(text: str, source: Path, target: Path) -> str:

@@ -15,8 +15,13 @@ _INLINE = re.compile(r"`(longhaul [a-z-][^`]*)`")
 
 
 def in_documents() -> Iterator[tuple[str, str]]:
-    """Of the README and docs/: file and command. The reference of commands is made from the commands themselves."""
-    for file in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+    """Of the README, the front page and docs/: file and command. The reference of commands is made from the commands themselves."""
+    for file in [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        ROOT / "site/index.md",
+        *sorted((ROOT / "docs").rglob("*.md")),
+    ]:
         if file.parent.name == "reference":
             continue
         yield from ((file.relative_to(ROOT).as_posix(), command) for command in of_markdown(file.read_text("utf-8")))

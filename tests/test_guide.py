@@ -31,3 +31,9 @@ def test_the_four_questions_have_the_present_answers() -> None:
 def test_the_table_of_queues_is_up_to_date() -> None:
     """Renewed with `.venv/bin/python scripts/make-queues`."""
     check("make-queues")
+
+
+@pytest.mark.slow("30 seconds of processor time")
+def test_the_tasks_of_the_cookbook_have_the_present_answers() -> None:
+    """Renewed with `.venv/bin/python scripts/make-guide docs/cookbook.md`."""
+    check("make-guide", "docs/cookbook.md")
