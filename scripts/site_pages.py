@@ -51,7 +51,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 def _front() -> str:
     """The front page: its text with what README.md and the report beside it have."""
-    text = (FRONT / "index.md").read_text(encoding="utf-8")
+    text = _relinked((FRONT / "index.md").read_text(encoding="utf-8"), Path("site"), Path())
     return text.replace("{{compared}}", compared()).replace("{{measured}}", _measured("geo-one-flow"))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import runpy
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -64,6 +65,13 @@ def test_the_front_page_compares_in_six_rows() -> None:
     rows = pages["compared"]().splitlines()
     assert len(rows) == 2 + 6
     assert "](peers.md#ns-3)" in rows[0]
+
+
+def test_the_mark_of_the_site_is_that_of_reports() -> None:
+    base = (ROOT / "python/longhaul/report/templates/base.html").read_text(encoding="utf-8")
+    icon = re.search(r'rel="icon" href="data:image/svg\+xml,([^"]+)"', base)
+    assert icon
+    assert unquote(icon[1]) == (ROOT / "site/mark.svg").read_text(encoding="utf-8").strip()
 
 
 def test_every_document_is_on_the_site() -> None:
