@@ -23,7 +23,7 @@ export PROPTEST_RNG_SEED
 # A folder of packetdrill's scripts, as gtests/net/tcp of github.com/google/packetdrill.
 SCRIPTS ?=
 
-.PHONY: packetdrill help demo test test-all test-rust test-python test-slow-python test-lowest test-fingerprints test-real test-ns2 test-fuzz test-long bench validate ns2-answers validate-kernel validate-second-kernel bench-program install emu bench-emu reference doc gallery site wheel sdist deb check-tools check-lints check-deb check-ns2 check-traffic clean
+.PHONY: packetdrill help demo test test-all test-rust test-python test-slow-python test-lowest test-fingerprints test-real test-ns2 test-fuzz test-long bench validate ns2-answers validate-kernel validate-second-kernel bench-program install emu bench-emu reference doc gallery notebooks site wheel sdist deb check-tools check-lints check-deb check-ns2 check-traffic clean
 .DELETE_ON_ERROR:
 
 help:
@@ -43,7 +43,7 @@ help:
 	@echo "make emu       build the emulator, target/$(EMU_PROFILE)/longhaul-emu (Linux; it needs root to run)"
 	@echo "make reference docs/reference/ and the man page, from the program itself"
 	@echo "make doc       documentation of the crates, in target/doc"
-	@echo "make site      the documentation as a site, in out/site; make gallery: its reports"
+	@echo "make site      the documentation as a site, in out/site; make gallery, make notebooks: its reports and notebooks"
 	@echo "make wheel     a wheel for this machine, in out/dist; make sdist: the sources; make deb: emulator and accelerator as Debian packages"
 	@echo "make clean     remove what was built"
 
@@ -162,8 +162,12 @@ gallery: install
 	done
 	@$(BIN)/longhaul report out/gallery/$(firstword $(GALLERY)) --explain
 
+# The notebooks with what their cells show, for the site.
+notebooks: install
+	$(BIN)/python scripts/show-notebooks out/notebooks
+
 # The documentation site, in out/site; a broken link is an error.
-site: gallery $(STAMPS)/site
+site: gallery notebooks $(STAMPS)/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 $(STAMPS)/site: requirements-site.lock $(STAMPS)/packages

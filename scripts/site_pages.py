@@ -16,6 +16,8 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
 GALLERY = ROOT / "out" / "gallery"
+#: What `make notebooks` has written.
+NOTEBOOKS = ROOT / "out" / "notebooks"
 #: The front page, the style and the mark.
 FRONT = ROOT / "site"
 
@@ -40,6 +42,12 @@ def on_files(files: Files, config: Any) -> Files:
     for source, name in PAGES.items():
         content = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, name, content=_relinked(content, Path(source).parent, Path())))
+    for file in (ROOT / "docs" / "notebooks").glob("*.ipynb"):
+        made = NOTEBOOKS / f"{file.stem}.md"
+        text = made.read_text(encoding="utf-8") if made.is_file() else f"# {file.stem}\n\nRun `make notebooks`.\n"
+        files.append(File.generated(config, f"notebooks/{made.name}", content=text))
+    for picture in NOTEBOOKS.glob("*.svg"):
+        files.append(File.generated(config, f"notebooks/{picture.name}", abs_src_path=str(picture)))
     for page in files.documentation_pages():
         if page.generated_by is None:
             text = Path(str(page.abs_src_path)).read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -38,3 +39,18 @@ def test_a_notebook_runs(file):
                 assert "<" in value._repr_html_()
                 shown += 1
     assert shown >= 1
+
+
+def test_a_page_has_what_the_cells_print_and_show(tmp_path):
+    cells = [
+        {"cell_type": "markdown", "source": ["# A title\n", "A text."]},
+        {"cell_type": "code", "source": ["print('a < b')"]},
+        {"cell_type": "code", "source": ["import matplotlib.figure\n", "figure = matplotlib.figure.Figure()"]},
+        {"cell_type": "code", "source": ["1 + 1"]},
+    ]
+    (tmp_path / "one.ipynb").write_text(json.dumps({"cells": cells}))
+    page = runpy.run_path(str(ROOT / "scripts/show-notebooks"))["page"](tmp_path / "one.ipynb", tmp_path)
+    assert page.startswith("# A title\n\nA text.\n\n[The notebook](one.ipynb)")
+    for shown in ("<pre>a &lt; b</pre>", '<img src="one-2-0.svg"', "<pre>2</pre>"):
+        assert f'<div class="cell-output">\n{shown}' in page
+    assert (tmp_path / "one-2-0.svg").is_file()
