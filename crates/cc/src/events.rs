@@ -20,6 +20,8 @@ pub struct Ack {
     pub in_flight: Bytes,
     /// Bytes in flight before this ACK.
     pub prior_in_flight: Bytes,
+    /// Pacing lets the next segment leave then; `now` if it may leave at once.
+    pub next_departure: Instant,
     /// Round trips completed since the connection began.
     pub round: u64,
     /// True for the first ACK of a round.

@@ -36,8 +36,10 @@ pub fn policy(algorithm: &str, slow_start: &str, setup: &Setup) -> Box<dyn Conge
 /// An ACK of `acked` bytes at `now_ms`, in a connection whose round trip is 100 ms.
 pub fn ack_at(now_ms: u64, acked: Bytes) -> Ack {
     let rtt = Duration::from_millis(100);
+    let now = Instant::ZERO + Duration::from_millis(now_ms);
     Ack {
-        now: Instant::ZERO + Duration::from_millis(now_ms),
+        now,
+        next_departure: now,
         acked,
         rtt: Some(rtt),
         srtt: rtt,

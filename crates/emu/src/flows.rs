@@ -243,7 +243,7 @@ impl Flow<'_> {
     fn connections(&self, listener: &TcpListener, run: Run<'_>) -> io::Result<()> {
         let connect = || self.connect();
         let pairs = self.spec.app.connections();
-        let mut sockets = Sockets::new(pairs, listener, &connect, self.instance.stop.is_some())?;
+        let mut sockets = Sockets::new(pairs, listener, &connect)?;
         let mut app = self.spec.application(self.instance, self.seed);
         let result = self.until_over(&mut app, &mut sockets, run);
         (0..pairs).for_each(|pair| self.progress.close(pair));

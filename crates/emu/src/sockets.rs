@@ -11,8 +11,6 @@ use std::os::fd::AsFd;
 
 /// Bytes written and read at a time.
 const CHUNK: usize = 256 * 1024;
-/// Of a flow that is to stop: what is written then is sent all the same.
-const SMALL_CHUNK: usize = 16 * 1024;
 
 /// Never reached: nothing is waited for.
 const NO_GOAL: u64 = u64::MAX;
@@ -34,8 +32,8 @@ pub(crate) enum News {
 struct Local {
     socket: Option<TcpStream>,
     connecting: bool,
-    /// The socket has taken all that was written, or has been found to have room since. Room is a third of its buffer: one that is
-    /// written to whenever a segment fits gets PSH in every segment, which the receiver then acknowledges at once.
+    /// The socket is not full, or has been found to have room since. Room is a third of its buffer: one that is written to whenever a
+    /// segment fits gets PSH in every segment, which the receiver then acknowledges at once.
     has_room: bool,
     /// Bytes that are still to be written, or [`ENDLESS`].
     unsent: u64,
@@ -94,7 +92,7 @@ impl Local {
         self.socket = None;
     }
 
-    /// Writes what there is room for, closes what is to be closed.
+    /// Writes until the socket is full, as programs do (EAGAIN), and closes what is to be closed.
     fn transmit(&mut self, buffer: &[u8]) -> io::Result<()> {
         let Some(socket) = &mut self.socket else { return Ok(()) };
         if self.aborted {
@@ -106,7 +104,7 @@ impl Local {
         if self.connecting || self.closed {
             return Ok(());
         }
-        if self.unsent > 0 && self.has_room {
+        while self.unsent > 0 && self.has_room {
             let most = buffer.len().min(usize::try_from(self.unsent).unwrap_or(usize::MAX));
             let written = match socket.write(&buffer[..most]) {
                 Ok(len) => len,
@@ -176,7 +174,6 @@ pub(crate) struct Sockets<'a> {
     listener: &'a TcpListener,
     connect: &'a Connect<'a>,
     buffer: Vec<u8>,
-    chunk: usize,
     /// Pairs whose connection could not be made since the last call.
     refused: Vec<(usize, io::Error)>,
 }
@@ -214,20 +211,14 @@ impl Streams for Sockets<'_> {
 }
 
 impl<'a> Sockets<'a> {
-    /// So many pairs, none of them connected. `stops` if the flow may be stopped before it is done.
-    pub fn new(
-        pairs: usize,
-        listener: &'a TcpListener,
-        connect: &'a Connect<'a>,
-        stops: bool,
-    ) -> io::Result<Self> {
+    /// So many pairs, none of them connected.
+    pub fn new(pairs: usize, listener: &'a TcpListener, connect: &'a Connect<'a>) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         Ok(Sockets {
             ends: (0..2 * pairs).map(|_| Local::default()).collect(),
             listener,
             connect,
             buffer: vec![0; CHUNK],
-            chunk: if stops { SMALL_CHUNK } else { CHUNK },
             refused: vec![],
         })
     }
@@ -285,7 +276,7 @@ impl<'a> Sockets<'a> {
     pub fn wait(&mut self, until: std::time::Duration) -> io::Result<Vec<(End, io::Result<News>)>> {
         let mut news = vec![];
         for place in 0..self.ends.len() {
-            if let Err(why) = self.ends[place].transmit(&self.buffer[..self.chunk]) {
+            if let Err(why) = self.ends[place].transmit(&self.buffer) {
                 news.push((end_at(place), Err(why)));
             }
         }
@@ -387,7 +378,7 @@ mod tests {
             Ok(socket)
         };
         let pairs = spec.app.connections();
-        let mut sockets = Sockets::new(pairs, &listener, &connect, false).unwrap();
+        let mut sockets = Sockets::new(pairs, &listener, &connect).unwrap();
         let mut app = spec.application(instance, 1);
         let clock = crate::clock::Clock::start();
         let mut received = 0;
@@ -445,16 +436,29 @@ mod tests {
         writer.set_nonblocking(true).unwrap();
         setsockopt(&writer, sockopt::SndBuf, &1_000_000).unwrap();
         let mut end = Local { socket: Some(writer), unsent: ENDLESS - 1, ..Local::default() };
-        let buffer = [0; SMALL_CHUNK];
-        while end.has_room {
-            end.transmit(&buffer).unwrap();
-        }
+        let buffer = [0; 16 * 1024];
+        end.transmit(&buffer).unwrap();
         let left = end.unsent;
         // The peer reads what it has, so that there is room for a few pieces again.
-        reader.read_exact(&mut [0; 8 * SMALL_CHUNK]).unwrap();
+        reader.read_exact(&mut [0; 8 * 16 * 1024]).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(20));
         end.transmit(&buffer).unwrap();
         assert_eq!(end.unsent, left);
+    }
+
+    /// Programs write until EAGAIN, however little they write at a time: nothing more fits in afterwards.
+    #[test]
+    fn a_socket_is_filled_at_one_turn() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let writer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let _reader = listener.accept().unwrap();
+        writer.set_nonblocking(true).unwrap();
+        setsockopt(&writer, sockopt::SndBuf, &1_000_000).unwrap();
+        let mut end = Local { socket: Some(writer), unsent: ENDLESS - 1, ..Local::default() };
+        end.transmit(&[0; 16 * 1024]).unwrap();
+        assert!(!end.has_room);
+        let more = end.socket.as_mut().unwrap().write(&[0; 16 * 1024]);
+        assert_eq!(more.unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
 
     #[test]

@@ -325,6 +325,7 @@ mod tests {
             min_rtt: rtt,
             in_flight,
             prior_in_flight: in_flight + acked,
+            next_departure: at(now),
             round: 1,
             round_start: true,
             delivery: None,

@@ -435,6 +435,7 @@ impl Core {
             min_rtt: self.measured.rtt_min,
             in_flight: self.measured.in_flight,
             prior_in_flight: self.prior_in_flight,
+            next_departure: now,
             round: self.round,
             round_start,
             delivery: delivery.flatten(),

@@ -60,6 +60,11 @@ pub(crate) fn like_linux(base: &TcpSpec) -> TcpSpec {
         timestamps: true,
         receive_autotuning: Some(AutotuningSpec::default()),
         send_buffer: BufferSpec::Limited(Limit::Bytes(Size::from_bytes(LARGEST_SEND_BUFFER))),
+        // tcp_sndbuf_expand, bbr_sndbuf_expand
+        send_buffer_windows: match &base.congestion {
+            Algorithm::Bbr(_) | Algorithm::Bbr3(_) => 3,
+            _ => 2,
+        },
         // TCP_ATO_MIN
         delayed_ack: DelayedAck::After(Duration::from_millis(40)),
         quick_acks: QUICK_ACKS,
@@ -71,6 +76,10 @@ pub(crate) fn like_linux(base: &TcpSpec) -> TcpSpec {
         rate_reduction: RateReduction::SafeAck,
         rate_reduction_on_ecn: true,
         sack_of_old_acks: true,
+        // tcp_xmit_retransmit_queue, tcp_clean_rtx_queue
+        head_restarts_timer: true,
+        // tcp_try_undo_recovery
+        undone_recoveries_count: false,
         credit_sacked: false,
         sack_whole_segments: true,
         timestamps_required: false,

@@ -91,7 +91,7 @@ pub struct AutotuningSpec {
 
 impl Default for AutotuningSpec {
     fn default() -> Self {
-        let Autotuning { initial, max, window_share } = Autotuning::LINUX;
+        let Autotuning { initial, max, window_share, .. } = Autotuning::LINUX;
         AutotuningSpec { initial: Size::from_bytes(initial), max: Size::from_bytes(max), window_share }
     }
 }
@@ -102,6 +102,7 @@ impl AutotuningSpec {
             initial: self.initial.as_bytes(),
             max: self.max.as_bytes(),
             window_share: self.window_share,
+            locked: false,
         }
     }
 }
@@ -498,6 +499,9 @@ pub struct TcpSpec {
     pub rate_reduction_on_ecn: bool,
     /// Take up SACK blocks of ACKs that later ones have overtaken, as in Linux. Needs SACK.
     pub sack_of_old_acks: bool,
+    /// With variant "rack", the reordering window that D-SACKs have widened is as in the beginning after sixteen recoveries, those that
+    /// were undone included (RFC 8985); in Linux they do not count.
+    pub undone_recoveries_count: bool,
     /// Where the window grows, an ACK counts for all that it acknowledges (RFC 5681); without it, for what it delivers
     /// itself and not for what was SACKed before, as in Linux.
     pub credit_sacked: bool,
@@ -516,6 +520,9 @@ pub struct TcpSpec {
     /// Entering loss recovery restarts the retransmission timer, as 4.4BSD, Linux and ns-2 do; RFC 6298 is silent.
     /// Without it recoveries that go well end in a timeout where two round trips are more than the minimum RTO.
     pub restart_timer_on_fast_retransmit: bool,
+    /// With variant "rack", each retransmission of the first segment in flight restarts the retransmission timer, and so do SACKs of data
+    /// that left before it did, as in Linux: what is lost twice needs no timeout.
+    pub head_restarts_timer: bool,
     /// Once timestamps are agreed on, drop segments without the option (RFC 7323 section 3.2); Linux takes them.
     pub timestamps_required: bool,
     /// An ACK of what was never sent is answered by an ACK, and its timestamp recorded (RFC 9293 section 3.10.7.4); Linux 6.1 does
@@ -616,6 +623,7 @@ impl Default for TcpSpec {
             rate_reduction: RateReduction::default(),
             rate_reduction_on_ecn: config.rate_reduction_on_ecn,
             sack_of_old_acks: config.sack_of_old_acks,
+            undone_recoveries_count: config.undone_recoveries_count,
             credit_sacked: config.credit_sacked,
             sack_whole_segments: config.sack_whole_segments,
             tail_loss_probe: config.tail_loss_probe,
@@ -623,6 +631,7 @@ impl Default for TcpSpec {
             spurious_detection: SpuriousDetectionSpec::default(),
             clear_sack_on_timeout: config.clear_sack_on_timeout,
             restart_timer_on_fast_retransmit: config.restart_timer_on_fast_retransmit,
+            head_restarts_timer: config.head_restarts_timer,
             timestamps_required: config.timestamps_required,
             answer_unsent_acks: config.answer_unsent_acks,
             empty_probes: config.empty_probes,
@@ -655,14 +664,14 @@ impl Default for TcpSpec {
 impl TcpSpec {
     /// The largest window that the receiver can offer in bytes; `None` if it is unlimited.
     pub fn largest_window(&self) -> Option<u64> {
-        let autotuned = self.receive_sizes().map(|sizes| sizes.largest_window());
+        let autotuned = self.receive_sizes().map(|_| self.config().largest_window());
         autotuned.or(self.receive_buffer.bytes(self.mss))
     }
     /// Sizes of a receive buffer of which a share is window: an autotuned one, or the one of `so_rcvbuf`, which stays as it is.
     pub fn receive_sizes(&self) -> Option<Autotuning> {
         let sizes = self.receive_autotuning?.sizes();
         Some(match self.so_rcvbuf.kept() {
-            Some(kept) => Autotuning { initial: kept, max: kept, ..sizes },
+            Some(kept) => Autotuning { initial: kept, max: kept, locked: true, ..sizes },
             None => sizes,
         })
     }
@@ -680,6 +689,7 @@ impl TcpSpec {
             rate_reduction: self.rate_reduction.bound(),
             rate_reduction_on_ecn: self.rate_reduction_on_ecn,
             sack_of_old_acks: self.sack_of_old_acks,
+            undone_recoveries_count: self.undone_recoveries_count,
             credit_sacked: self.credit_sacked,
             sack_whole_segments: self.sack_whole_segments,
             tail_loss_probe: self.tail_loss_probe,
@@ -691,6 +701,7 @@ impl TcpSpec {
             },
             clear_sack_on_timeout: self.clear_sack_on_timeout,
             restart_timer_on_fast_retransmit: self.restart_timer_on_fast_retransmit,
+            head_restarts_timer: self.head_restarts_timer,
             dsack: self.dsack,
             timestamps: self.timestamps,
             window_scaling: self.window_scaling,

@@ -43,7 +43,8 @@ fn it_is_what_linux_does() {
     assert_eq!((sizes.initial.as_bytes(), sizes.max.as_bytes()), (131_072, 33_554_432));
     assert_eq!((sizes.window_share, tcp.largest_window()), (0.625, Some(20_971_520)));
     assert_eq!((tcp.syn_linear_timeouts, tcp.tolerated_syn_losses), (4, 1));
-    assert_eq!(tcp.send_buffer.bytes(tcp.mss), Some(4_194_304));
+    assert_eq!((tcp.send_buffer.bytes(tcp.mss), tcp.send_buffer_windows), (Some(4_194_304), 2));
+    assert!(!tcp.undone_recoveries_count && tcp.head_restarts_timer);
     assert_eq!((tcp.pacing_burst, tcp.unpaced_segments), (1.5, 10));
     assert_eq!(tcp.config().initial_window.bytes(1448), 14_480);
     assert_eq!((tcp.congestion.name(), tcp.slow_start.name()), ("cubic", "hystart"));
@@ -151,7 +152,13 @@ fn a_socket_s_buffers_are_doubled_and_fixed() {
     let text = r#"tcp = { variant = "linux", so_rcvbuf = "212992 B", so_sndbuf = "64 KiB" }"#;
     let tcp = settings(text);
     let sizes = tcp.receive_sizes().unwrap();
-    assert_eq!((sizes.initial, sizes.max, tcp.largest_window()), (425_984, 425_984, Some(266_240)));
+    // Half of the buffer, 212,992 B, is a window of 18 bits: a scale of 2, which expresses 262,140 B of 266,240.
+    assert_eq!((sizes.initial, sizes.max, tcp.largest_window()), (425_984, 425_984, Some(262_140)));
+    // tcp_select_initial_window(): 64,000 B need no scale, 65,536 B one of 1; 5/8 of their buffers are 80,000 and 81,920 B.
+    for (asked, window) in [("64 kB", 65_535), ("64 KiB", 81_920)] {
+        let text = format!(r#"tcp = {{ variant = "linux", so_rcvbuf = "{asked}" }}"#);
+        assert_eq!(settings(&text).largest_window(), Some(window), "{asked}");
+    }
     assert_eq!((tcp.send_room(), tcp.config().send_buffer), (Some(131_072), Some(131_072)));
     let half =
         r#"tcp = { variant = "linux", so_rcvbuf = "212992 B", receive_autotuning = { window_share = 0.5 } }"#;

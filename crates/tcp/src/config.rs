@@ -87,6 +87,9 @@ pub struct Config {
     /// Take up the SACK blocks of ACKs that later ones have overtaken, as Linux does; RFC 9293 section 3.10.7.4 allows to ignore
     /// what is below SND.UNA.
     pub sack_of_old_acks: bool,
+    /// RACK's reordering window, widened by D-SACKs, is as in the beginning after sixteen recoveries (RFC 8985 section 6.2 step 4): one
+    /// whose reduction was undone upon its last ACK is one of them. Not in Linux.
+    pub undone_recoveries_count: bool,
     /// Where the window grows, an ACK counts for all that it acknowledges, what was SACKed before too (RFC 5681 section 3.1).
     /// Otherwise it counts for what it delivers itself, as in Linux, and reordering slows the growth.
     pub credit_sacked: bool,
@@ -109,6 +112,9 @@ pub struct Config {
     /// is silent on this; 4.4BSD, Linux and ns-2 do it. Otherwise the timer still runs from the last new ACK, and where
     /// the minimum RTO is less than two round trips it expires in the middle of recoveries that go well.
     pub restart_timer_on_fast_retransmit: bool,
+    /// Each retransmission of the first segment in flight restarts the retransmission timer, and so do SACKs of data that left before it
+    /// did (Linux: `tcp_xmit_retransmit_queue`, `tcp_clean_rtx_queue`). Needs `Recovery::Rack`.
+    pub head_restarts_timer: bool,
     /// As receiver, report duplicates (RFC 2883).
     pub dsack: bool,
     /// As receiver, offer SACK even when `recovery` does not use it.
@@ -231,6 +237,7 @@ impl Default for Config {
             rate_reduction: None,
             rate_reduction_on_ecn: false,
             sack_of_old_acks: false,
+            undone_recoveries_count: true,
             credit_sacked: true,
             sack_whole_segments: false,
             tail_loss_probe: true,
@@ -239,6 +246,7 @@ impl Default for Config {
             clear_sack_on_timeout: false,
             slow_but_steady: false,
             restart_timer_on_fast_retransmit: true,
+            head_restarts_timer: false,
             dsack: true,
             offer_sack: false,
             timestamps: false,
@@ -310,7 +318,12 @@ impl Config {
         if !self.window_scaling {
             return 0;
         }
-        let buffer = self.autotuning.map(|sizes| sizes.max).or(self.receive_buffer).unwrap_or(u64::MAX);
+        let buffer = match self.autotuning {
+            // By the window that a buffer of SO_RCVBUF has room for at first (Linux: `tcp_select_initial_window`).
+            Some(sizes) if sizes.locked => sizes.initial_window(),
+            Some(sizes) => sizes.max,
+            None => self.receive_buffer.unwrap_or(u64::MAX),
+        };
         (0..MAX_WINDOW_SHIFT).find(|shift| buffer >> shift <= u64::from(u16::MAX)).unwrap_or(MAX_WINDOW_SHIFT)
     }
     /// SACK-permitted is offered.

@@ -54,6 +54,8 @@ pub(crate) struct Rack {
     reordering_seen: bool,
     reo_wnd_mult: u32,
     reo_wnd_persist: u32,
+    /// Multiplier and rounds left before the recovery that the ACK under way has ended.
+    before_end: Option<(u32, u32)>,
     dsack_round: Option<u64>,
     /// Transmissions of which something may still be outstanding.
     order: VecDeque<Transmission>,
@@ -92,6 +94,7 @@ impl Rack {
             reordering_extent: 0,
             reo_wnd_mult: 1,
             reo_wnd_persist: 0,
+            before_end: None,
             dsack_round: None,
             order: VecDeque::new(),
             departures: 0,
@@ -119,6 +122,7 @@ impl Rack {
     /// An ACK has come at `now`, with a timestamp echoed that is `echo_age` old.
     pub fn begin_ack(&mut self, now: Instant, min_rtt: Duration, echo_age: Option<Duration>) {
         self.prior_fack = self.fack;
+        self.before_end = None;
         (self.now, self.min_rtt, self.echo_age) = (now, min_rtt, echo_age);
     }
 
@@ -157,9 +161,20 @@ impl Rack {
     }
     /// Step 4: recovery is over.
     pub fn on_recovery_end(&mut self) {
+        self.before_end = Some((self.reo_wnd_mult, self.reo_wnd_persist));
         self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
         if self.reo_wnd_persist == 0 {
             self.reo_wnd_mult = 1;
+        }
+    }
+
+    /// A reduction was for nothing: the recovery that the ACK under way has ended does not count, and D-SACKs that come after it
+    /// compensate for it (Linux: `tcp_try_undo_recovery`, `tcp_try_undo_dsack`).
+    pub fn on_undo(&mut self, by_duplicates: bool) {
+        if let Some(before) = self.before_end.take() {
+            (self.reo_wnd_mult, self.reo_wnd_persist) = before;
+        } else if by_duplicates {
+            self.reo_wnd_persist = (self.reo_wnd_persist + 1).min(REO_WND_PERSIST);
         }
     }
 
@@ -270,6 +285,33 @@ mod tests {
         assert_eq!(rack.reordering_window(&calm()), ms(120));
         rack.on_recovery_end();
         assert_eq!(rack.reordering_window(&calm()), ms(25));
+    }
+
+    /// Of sixteen recoveries one was undone: the window stays until a seventeenth.
+    #[test]
+    fn a_recovery_that_was_undone_does_not_count_in_linux() {
+        let mut rack = rack();
+        rack.on_dsack(1, 10_001);
+        for undone in 1..=17 {
+            assert_eq!(rack.reordering_window(&calm()), ms(50), "{undone}");
+            rack.begin_ack(at(100), ms(100), None);
+            rack.on_recovery_end();
+            if undone == 16 {
+                rack.on_undo(false);
+                // Only the one that this ACK has ended.
+                rack.on_undo(false);
+            }
+        }
+        assert_eq!(rack.reordering_window(&calm()), ms(25));
+        // D-SACKs after its end give it back, and no more than sixteen are left.
+        rack.on_dsack(20_001, 30_001);
+        for _ in 0..10 {
+            rack.on_recovery_end();
+            rack.begin_ack(at(100), ms(100), None);
+            rack.on_undo(true);
+        }
+        rack.on_undo(true);
+        assert_eq!(rack.reo_wnd_persist, 16);
     }
 
     /// A hole that a retransmission fills is no reordering.

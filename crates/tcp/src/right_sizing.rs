@@ -13,11 +13,14 @@ pub struct Autotuning {
     pub max: u64,
     /// Share of a buffer that is window; the rest is for the kernel's own bookkeeping. Above 0, at most 1.
     pub window_share: f64,
+    /// An application has set the size (`SO_RCVBUF`): it stays, and the window scale follows from the window at first.
+    pub locked: bool,
 }
 
 impl Autotuning {
     /// Linux 6.18: 128 KiB at first, 32 MiB at most, 5/8 of it window for segments of an Ethernet (6.1: 6 MiB, half of it).
-    pub const LINUX: Autotuning = Autotuning { initial: 131_072, max: 33_554_432, window_share: 0.625 };
+    pub const LINUX: Autotuning =
+        Autotuning { initial: 131_072, max: 33_554_432, window_share: 0.625, locked: false };
 
     /// The window at first.
     pub fn initial_window(&self) -> u64 {

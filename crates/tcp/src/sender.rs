@@ -227,9 +227,11 @@ pub(crate) struct Sender {
     clear_sack_on_timeout: bool,
     impatient: bool,
     restart_timer_on_fast_retransmit: bool,
+    head_restarts_timer: bool,
     rate_reduction: Option<ReductionBound>,
     rate_reduction_on_ecn: bool,
     sack_of_old_acks: bool,
+    undone_recoveries_count: bool,
     empty_probes: bool,
     /// The rate reduction under way.
     prr: Option<ProportionalRateReduction>,
@@ -340,6 +342,7 @@ impl Sender {
             reducing: false,
             rate_reduction_on_ecn: config.rate_reduction_on_ecn,
             sack_of_old_acks: config.sack_of_old_acks,
+            undone_recoveries_count: config.undone_recoveries_count,
             credit_sacked: config.credit_sacked,
             sack_whole_segments: config.sack_whole_segments,
             record_ends: None,
@@ -348,6 +351,7 @@ impl Sender {
             every_ack_otherwise: every_ack && (config.variation_by_round || config.rto_in_ticks),
             impatient: !config.slow_but_steady,
             restart_timer_on_fast_retransmit: config.restart_timer_on_fast_retransmit,
+            head_restarts_timer: config.head_restarts_timer && recovery.goes_by_time(),
             max_rto: config.max_rto.max(config.min_rto),
             holds_tokens,
         }

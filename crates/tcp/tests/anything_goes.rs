@@ -44,7 +44,7 @@ prop_compose! {
             spurious_detection: SpuriousDetection { eifel: bit(14), f_rto: bit(15), dsack: bit(14) },
             receive_buffer: buffer,
             autotuning: bit(16)
-                .then_some(Autotuning { initial: 8_192, max: buffer.unwrap_or(1 << 22).max(8_192), window_share: 0.625 }),
+                .then_some(Autotuning { initial: 8_192, max: buffer.unwrap_or(1 << 22).max(8_192), window_share: 0.625, locked: false }),
             send_buffer: bit(17).then_some(5_000),
             quick_acks: if bit(18) { 16 } else { 0 },
             ack_congestion_control: bit(19),

@@ -121,6 +121,33 @@ fn the_sack_blocks_of_an_overtaken_ack_are_used() {
     }
 }
 
+/// A segment and its first retransmission are lost; both retransmissions take 100 ms each. The timer of 150 ms restarts with the second
+/// one in Linux (tcp_xmit_retransmit_queue()), else it expires before the answer.
+#[test]
+fn a_retransmission_that_is_lost_needs_no_timeout_in_linux() {
+    for (head_restarts_timer, timeouts) in [(true, 0), (false, 1)] {
+        let config = Config {
+            recovery: Recovery::Rack,
+            rate_reduction: Some(ReductionBound::SafeAck),
+            tail_loss_probe: false,
+            min_rto: ms(150),
+            head_restarts_timer,
+            ..plain()
+        };
+        let mut left = 2;
+        let mut world = World::established(config, Reno::avoiding(20), ms(50)).dropping(move |sent| {
+            let lost = sent.from == End::A && sent.seq() == 200_001 && left > 0;
+            left -= i32::from(lost);
+            lost
+        });
+        world.a.write(400_000);
+        world.run_until(at_ms(10_000));
+        assert_eq!(world.b.received_bytes(), 400_000);
+        let stats = world.a.stats();
+        assert_eq!((stats.fast_retransmits, stats.timeouts), (1, timeouts), "{head_restarts_timer}");
+    }
+}
+
 /// Records the ACKs that it is notified of.
 struct Noting(Arc<Mutex<Vec<u64>>>);
 impl CongestionControl for Noting {

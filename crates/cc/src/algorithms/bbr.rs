@@ -8,8 +8,8 @@ use crate::max_filter::MaxFilter;
 use crate::params::Spec;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{
-    Ack, Bytes, Congestion, CongestionControl, CongestionKind, Delivery, InitialWindow, Inspection, Sent,
-    Setup,
+    Ack, Bytes, Congestion, CongestionControl, CongestionKind, Delivery, InitialWindow, Inspection, Lost,
+    Sent, Setup,
 };
 use longhaul_units::{Duration, Instant, Rate};
 
@@ -60,6 +60,21 @@ pub struct BbrParams {
     /// conserved. Linux compares the state after an ACK with that after the one before (`bbr_set_cwnd_to_recover_or_restore`).
     #[schemars(extend("x-unit" = "true or false"))]
     pub recoveries_join: bool,
+    /// What is to be in flight is in whole segments: bandwidth times round trip is rounded up, with its quanta to an even number, and
+    /// the phase that probes adds two (Linux: `bbr_bdp`, `bbr_quantization_budget`).
+    #[schemars(extend("x-unit" = "true or false"))]
+    pub whole_segments: bool,
+    /// Phases end by what will be in flight when pacing lets the next segment leave (Linux: `bbr_packets_in_net_at_edt`).
+    #[schemars(extend("x-unit" = "true or false"))]
+    pub in_flight_at_departure: bool,
+    /// Two intervals of at least four round trips in which a fifth is lost, and whose rates differ by an eighth at most, show a
+    /// policer: for 48 round trips their mean is the bandwidth, and nothing is probed (Linux: `bbr_lt_bw_sampling`).
+    #[schemars(extend("x-unit" = "true or false"))]
+    pub finds_policers: bool,
+    /// In Startup, what was the largest bandwidth is forgotten after a timeout and where a reduction proves to be for nothing (Linux:
+    /// `bbr_set_state`, `bbr_undo_cwnd`).
+    #[schemars(extend("x-unit" = "true or false"))]
+    pub full_pipe_anew: bool,
 }
 
 impl Default for BbrParams {
@@ -79,6 +94,10 @@ impl Default for BbrParams {
             aggregation_window: 0,
             handshake_counts: false,
             recoveries_join: false,
+            whole_segments: false,
+            in_flight_at_departure: false,
+            finds_policers: false,
+            full_pipe_anew: false,
         }
     }
 }
@@ -92,6 +111,10 @@ impl BbrParams {
             pacing_margin: 0.01,
             aggregation_window: 5,
             recoveries_join: true,
+            whole_segments: true,
+            in_flight_at_departure: true,
+            finds_policers: true,
+            full_pipe_anew: true,
             ..Self::default()
         }
     }
@@ -113,6 +136,18 @@ impl AlgorithmSpec for BbrParams {
 const CYCLE_LENGTH: u64 = 8;
 /// In s: the window has room for no more (Linux: `bbr_extra_acked_max_us`).
 const LONGEST_AGGREGATION: f64 = 0.1;
+/// Linux's least and greatest round trips of an interval in which a policer is looked for, and those of its rate
+/// (`bbr_lt_intvl_min_rtts`, `bbr_lt_bw_max_rtts`).
+const POLICED_ROUNDS: u32 = 4;
+const LONGEST_POLICED_ROUNDS: u32 = 4 * POLICED_ROUNDS;
+const ROUNDS_AT_POLICED_RATE: u32 = 48;
+/// The share that is lost of what is delivered (`bbr_lt_loss_thresh`), and by how much the rates of two intervals may differ: by a share
+/// (`bbr_lt_bw_ratio`), or by bytes per second (`bbr_lt_bw_diff`).
+const POLICED_LOSS: f64 = 50.0 / 256.0;
+const POLICED_SHARE: f64 = 1.0 / 8.0;
+const POLICED_DIFFERENCE: f64 = 500.0;
+/// Segments that the phase which probes adds (`bbr_quantization_budget`).
+const PROBING_SEGMENTS: u64 = 2;
 /// The round trip that is assumed before one is known (section 4.2.1).
 const NOMINAL_RTT: Duration = Duration::from_millis(1);
 
@@ -180,6 +215,84 @@ impl Aggregation {
     }
 }
 
+/// What an ACK or a timeout shows of a policer.
+struct Sample {
+    now: Instant,
+    round_start: bool,
+    app_limited: bool,
+    loses: bool,
+    /// Of the connection, in bytes.
+    delivered: Bytes,
+    lost: Bytes,
+}
+
+/// The search for a policer (Linux: `bbr_lt_bw_sampling`). Rates in bytes per second.
+#[derive(Clone, Debug, Default)]
+struct Policer {
+    /// The rate of the interval before, or that of the policer.
+    rate: Option<f64>,
+    in_use: bool,
+    /// The first loss has come.
+    is_sampling: bool,
+    /// Round trips of the interval, or at the policer's rate.
+    rounds: u32,
+    since: Instant,
+    /// Of the connection, when the interval began.
+    delivered: Bytes,
+    lost: Bytes,
+}
+
+impl Policer {
+    fn begin_interval(&mut self, sample: &Sample) {
+        self.rounds = 0;
+        (self.since, self.delivered, self.lost) = (sample.now, sample.delivered, sample.lost);
+    }
+
+    /// An ACK or a timeout while no policer is known.
+    fn look(&mut self, sample: &Sample) {
+        if !self.is_sampling {
+            if !sample.loses {
+                return;
+            }
+            self.begin_interval(sample);
+            self.is_sampling = true;
+        }
+        if sample.app_limited {
+            *self = Policer::default();
+            return;
+        }
+        self.rounds += u32::from(sample.round_start);
+        if self.rounds < POLICED_ROUNDS {
+            return;
+        }
+        if self.rounds > LONGEST_POLICED_ROUNDS {
+            *self = Policer::default();
+            return;
+        }
+        // A loss ends the interval: the policer's tokens are used up then.
+        let (delivered, lost) = (sample.delivered - self.delivered, sample.lost - self.lost);
+        let took = sample.now.since(self.since);
+        let few = delivered == 0 || (lost as f64) < POLICED_LOSS * delivered as f64;
+        if !sample.loses || few || took < Duration::from_millis(1) {
+            return;
+        }
+        self.take_rate(delivered as f64 / took.as_secs_f64(), sample);
+    }
+
+    fn take_rate(&mut self, rate: f64, sample: &Sample) {
+        if let Some(before) = self.rate {
+            let difference = (rate - before).abs();
+            if difference <= POLICED_SHARE * before || difference <= POLICED_DIFFERENCE {
+                self.rate = Some((rate + before) / 2.0);
+                (self.in_use, self.rounds) = (true, 0);
+                return;
+            }
+        }
+        self.rate = Some(rate);
+        self.begin_interval(sample);
+    }
+}
+
 /// BBR version 1. Rates in bytes per second, windows in bytes.
 #[derive(Clone, Debug)]
 pub struct Bbr {
@@ -219,6 +332,9 @@ pub struct Bbr {
     /// Samples of data that left between these counts of delivered bytes are limited by ProbeRTT (section 4.3.5).
     held_back: (Bytes, Bytes),
     aggregation: Aggregation,
+    policer: Policer,
+    /// Bytes found lost so far.
+    lost: Bytes,
 }
 
 impl Bbr {
@@ -248,6 +364,8 @@ impl Bbr {
             idle_restart: false,
             held_back: (Bytes::MAX, 0),
             aggregation: Aggregation::default(),
+            policer: Policer::default(),
+            lost: 0,
             params,
         };
         bbr.on_mss(setup.mss.max(1));
@@ -268,6 +386,7 @@ impl Bbr {
         match self.state {
             State::Startup => self.params.startup_gain,
             State::Drain => 1.0 / self.params.startup_gain,
+            State::ProbeBw { .. } if self.policer.in_use => 1.0,
             State::ProbeBw { phase: 0, .. } => self.params.probe_gain,
             State::ProbeBw { phase: 1, .. } => 2.0 - self.params.probe_gain,
             State::ProbeBw { .. } | State::ProbeRtt { .. } => 1.0,
@@ -282,17 +401,53 @@ impl Bbr {
         }
     }
 
+    /// The estimate of the bandwidth.
+    fn bandwidth(&self) -> f64 {
+        self.policer.rate.filter(|_| self.policer.in_use).unwrap_or(self.bandwidth.max())
+    }
+
     /// BBRInflight(gain), section 4.2.3.2.
     fn inflight(&self, gain: f64) -> f64 {
-        match self.min_rtt {
-            None => self.initial_window,
-            Some(min_rtt) => gain * self.bandwidth.max() * min_rtt.as_secs_f64() + 3.0 * self.send_quantum(),
+        self.inflight_at(self.bandwidth.max(), gain, 0.0)
+    }
+
+    /// The same at a bandwidth, with `extra` bytes.
+    fn inflight_at(&self, bandwidth: f64, gain: f64, extra: f64) -> f64 {
+        let Some(min_rtt) = self.min_rtt else { return self.initial_window + extra };
+        let product = gain * bandwidth * min_rtt.as_secs_f64();
+        if !self.params.whole_segments {
+            return product + 3.0 * self.send_quantum() + extra;
         }
+        // What floating point adds to a whole number is no segment.
+        let segments = |bytes: f64| (bytes / self.mss - 1e-6).ceil().max(0.0) as u64;
+        let wanted = segments(product) + (extra / self.mss) as u64 + 3 * self.segments_at_once();
+        let probes = matches!(self.state, State::ProbeBw { phase: 0, .. });
+        let wanted = wanted.next_multiple_of(2) + if probes { PROBING_SEGMENTS } else { 0 };
+        wanted as f64 * self.mss
+    }
+
+    /// Segments that leave together (Linux: `bbr_tso_segs_goal`).
+    fn segments_at_once(&self) -> u64 {
+        let least = if 8.0 * self.pacing_rate < 1.2e6 { 1 } else { 2 };
+        let bytes = (self.pacing_rate / 1024.0).min(64e3);
+        ((bytes / self.mss) as u64).max(least)
+    }
+
+    /// Of so much in flight, what will be when the next segment may leave.
+    fn in_flight_at_departure(&self, ack: &Ack, in_flight: Bytes) -> f64 {
+        let in_flight = in_flight as f64;
+        if !self.params.in_flight_at_departure {
+            return in_flight;
+        }
+        let wait = ack.next_departure.since(ack.now).as_secs_f64();
+        let delivered = (self.bandwidth() * wait / self.mss).floor() * self.mss;
+        let leaves = if self.pacing_gain() > 1.0 { self.segments_at_once() as f64 * self.mss } else { 0.0 };
+        (in_flight + leaves - delivered).max(0.0)
     }
 
     /// Room for ACKs that come together, once the bandwidth is known.
     fn extra_acked(&self) -> f64 {
-        if self.filled_pipe { self.aggregation.extra(self.bandwidth.max()) } else { 0.0 }
+        if self.filled_pipe { self.aggregation.extra(self.bandwidth()) } else { 0.0 }
     }
 
     /// Section 4.2.2. Pacing here is by segments; the quantum only makes room in the window.
@@ -325,6 +480,30 @@ impl Bbr {
     fn is_limited(&self, sample: &Delivery) -> bool {
         let (from, to) = self.held_back;
         sample.app_limited || (from..=to).contains(&sample.prior_delivered)
+    }
+
+    /// Looks for a policer, or whether its rate has been kept for long enough.
+    fn look_for_policer(&mut self, sample: &Sample) {
+        if !self.params.finds_policers {
+            return;
+        }
+        if !self.policer.in_use {
+            return self.policer.look(sample);
+        }
+        if sample.round_start && matches!(self.state, State::ProbeBw { .. }) {
+            self.policer.rounds += 1;
+            if self.policer.rounds >= ROUNDS_AT_POLICED_RATE {
+                self.policer = Policer::default();
+                self.enter_probe_bw(sample.now);
+            }
+        }
+    }
+
+    /// The bandwidth may have been held down for nothing.
+    fn look_for_full_pipe_anew(&mut self) {
+        if self.params.full_pipe_anew {
+            self.full_bandwidth = 0.0;
+        }
     }
 
     /// BBRUpdateBtlBw, section 4.1.1.5.
@@ -365,12 +544,13 @@ impl Bbr {
     }
 
     /// BBRCheckDrain, section 4.3.3.
-    fn check_drain(&mut self, now: Instant, in_flight: Bytes) {
+    fn check_drain(&mut self, ack: &Ack) {
         if self.state == State::Startup && self.filled_pipe {
             self.state = State::Drain;
         }
-        if self.state == State::Drain && in_flight as f64 <= self.inflight(1.0) {
-            self.enter_probe_bw(now);
+        if self.state == State::Drain && self.in_flight_at_departure(ack, ack.in_flight) <= self.inflight(1.0)
+        {
+            self.enter_probe_bw(ack.now);
         }
     }
 
@@ -385,7 +565,7 @@ impl Bbr {
     fn check_cycle_phase(&mut self, ack: &Ack, newly_lost: Bytes) {
         let State::ProbeBw { phase, since } = self.state else { return };
         let full_length = self.min_rtt.is_none_or(|min_rtt| ack.now.since(since) > min_rtt);
-        let in_flight = ack.prior_in_flight as f64;
+        let in_flight = self.in_flight_at_departure(ack, ack.prior_in_flight);
         let gain = self.pacing_gain();
         let next = if gain > 1.0 {
             full_length && (newly_lost > 0 || in_flight >= self.inflight(gain))
@@ -447,7 +627,7 @@ impl Bbr {
 
     /// BBRSetPacingRateWithGain, section 4.2.1: never slower before the pipe was full once.
     fn set_pacing_rate(&mut self, gain: f64) {
-        let rate = gain * self.bandwidth.max() * (1.0 - self.params.pacing_margin);
+        let rate = gain * self.bandwidth() * (1.0 - self.params.pacing_margin);
         if rate > 0.0 && (self.filled_pipe || rate > self.pacing_rate) {
             self.pacing_rate = rate;
         }
@@ -458,7 +638,7 @@ impl Bbr {
         let acked = ack.acked as f64;
         self.modulate_for_recovery(ack, newly_lost);
         if self.recovery != Recovery::Conserves {
-            let target = self.inflight(self.cwnd_gain()) + self.extra_acked();
+            let target = self.inflight_at(self.bandwidth(), self.cwnd_gain(), self.extra_acked());
             if self.filled_pipe {
                 self.cwnd = (self.cwnd + acked).min(target);
             } else if self.cwnd < target || (self.delivered as f64) < self.initial_window {
@@ -477,6 +657,10 @@ impl Bbr {
         if self.recovery == Recovery::Begins {
             self.cwnd = in_flight + acked.max(self.mss);
             self.recovery = Recovery::Conserves;
+            if self.params.recoveries_join {
+                // Linux finds out with this ACK: its first round trip begins after it.
+                self.next_round_delivered = self.delivered;
+            }
             return;
         }
         if newly_lost > 0 {
@@ -532,9 +716,17 @@ impl CongestionControl for Bbr {
         self.round_start = false;
         if let Some(sample) = &ack.delivery {
             self.update_round(sample);
+            self.look_for_policer(&Sample {
+                now: ack.now,
+                round_start: self.round_start,
+                app_limited: self.is_limited(sample),
+                loses: newly_lost > 0,
+                delivered: self.delivered,
+                lost: self.lost,
+            });
             self.update_bandwidth(sample);
             if self.params.aggregation_window > 0 {
-                let (bandwidth, acked) = (self.bandwidth.max(), ack.acked as f64);
+                let (bandwidth, acked) = (self.bandwidth(), ack.acked as f64);
                 let length = self.params.aggregation_window;
                 self.aggregation.update(ack.now, acked, bandwidth, self.cwnd, length, self.round_start);
             }
@@ -543,7 +735,7 @@ impl CongestionControl for Bbr {
         if let Some(sample) = &ack.delivery {
             self.check_full_pipe(sample);
         }
-        self.check_drain(ack.now, ack.in_flight);
+        self.check_drain(ack);
         self.update_min_rtt(ack.now, rtt);
         self.check_probe_rtt(ack);
         self.set_pacing_rate(self.pacing_gain());
@@ -569,8 +761,24 @@ impl CongestionControl for Bbr {
                 self.save_cwnd();
                 self.recovery = Recovery::Grows;
                 self.cwnd = self.mss;
+                self.look_for_full_pipe_anew();
+                self.look_for_policer(&Sample {
+                    now: event.now,
+                    round_start: true,
+                    app_limited: false,
+                    loses: true,
+                    delivered: self.delivered,
+                    lost: self.lost,
+                });
             }
-            CongestionKind::Spurious => self.on_recovery_end(),
+            CongestionKind::Spurious => {
+                self.look_for_full_pipe_anew();
+                if self.params.full_pipe_anew {
+                    self.full_bandwidth_rounds = 0;
+                    self.policer = Policer::default();
+                }
+                self.on_recovery_end();
+            }
             CongestionKind::EcnEcho => {}
         }
     }
@@ -581,6 +789,10 @@ impl CongestionControl for Bbr {
             self.recovery = Recovery::None;
             self.restore_cwnd();
         }
+    }
+
+    fn on_lost(&mut self, lost: &Lost) {
+        self.lost += lost.bytes;
     }
 
     /// BBRHandleRestartFromIdle, section 4.4.3: nothing but this segment is in flight.
@@ -963,6 +1175,99 @@ mod tests {
         assert_eq!(seen.extra(1.25e6), 1_000.0);
         // No more than 100 ms of the bandwidth.
         assert_eq!(seen.extra(5_000.0), 500.0);
+    }
+
+    /// 10 Mbit/s over 100 ms are 125 segments. In Linux: 125 and three quanta of two segments are 131, and 132 the even number; 250 + 6
+    /// of window; while it probes 157 + 6 and two more.
+    #[test]
+    fn windows_of_linux_are_even_numbers_of_segments() {
+        let mut path = Path::probing();
+        path.bbr.params.whole_segments = true;
+        path.bbr.state = State::ProbeBw { phase: 3, since: Instant::ZERO };
+        assert_eq!(path.bbr.inflight(1.0), 132_000.0);
+        assert_eq!(path.bbr.inflight(2.0), 256_000.0);
+        assert_eq!(path.bbr.inflight_at(1.25e6, 2.0, 3_999.0), 260_000.0);
+        path.bbr.state = State::ProbeBw { phase: 0, since: Instant::ZERO };
+        assert_eq!(path.bbr.inflight(1.25), 166_000.0);
+    }
+
+    /// bbr_packets_in_net_at_edt(): in 4 ms five segments are delivered at 10 Mbit/s; two are to leave while it probes.
+    #[test]
+    fn what_is_in_flight_counts_at_the_next_departure_in_linux() {
+        let mut path = Path::probing();
+        for (at_departure, probing, cruising) in [(false, 100_000.0, 100_000.0), (true, 97_000.0, 95_000.0)] {
+            path.bbr.params.in_flight_at_departure = at_departure;
+            let ack = path.ack(1, 10.0);
+            let ack = Ack { next_departure: ack.now + Duration::from_micros(4_500), ..ack };
+            path.bbr.state = State::ProbeBw { phase: 0, since: Instant::ZERO };
+            assert_eq!(path.bbr.in_flight_at_departure(&ack, 100_000), probing);
+            path.bbr.state = State::ProbeBw { phase: 1, since: Instant::ZERO };
+            assert_eq!(path.bbr.in_flight_at_departure(&ack, 100_000), cruising);
+        }
+    }
+
+    /// A quarter is lost of what a policer lets through at 6 Mbit/s: after two intervals of four round trips its rate is kept for 48
+    /// round trips, without probes. An interval begins with a loss and ends with one.
+    #[test]
+    fn a_policer_is_found_by_two_lossy_intervals_in_linux() {
+        let mut path = Path { bbr: Bbr::new(BbrParams::linux(), &setup(10 * MSS, None)), ..Path::new() };
+        let mut policed_at = vec![];
+        for round in 0..70u64 {
+            path.now_ms += 100;
+            path.prior_delivered = path.delivered;
+            path.delivered += 75_000;
+            path.bbr.lost += 25_000;
+            let mut ack = path.ack(75, 6.0);
+            (ack.acked, ack.in_flight) = (75_000, 75_000);
+            if let Some(sample) = &mut ack.delivery {
+                sample.newly_lost = 25_000;
+            }
+            path.bbr.on_ack(&ack);
+            if path.bbr.policer.in_use {
+                policed_at.push(round);
+                assert!((path.bbr.bandwidth() - 0.75e6).abs() < 1.0, "{}", path.bbr.bandwidth());
+                if matches!(path.bbr.state, State::ProbeBw { .. }) {
+                    assert_eq!(path.bbr.pacing_gain(), 1.0);
+                }
+            }
+        }
+        // The first round trip begins the interval and counts; the second interval ends four later.
+        assert_eq!(policed_at.first(), Some(&7));
+        assert!(policed_at.len() >= 48 && policed_at.len() < 62, "{policed_at:?}");
+        // A tenth is no policer's.
+        let mut path = Path { bbr: Bbr::new(BbrParams::linux(), &setup(10 * MSS, None)), ..Path::new() };
+        for _ in 0..30 {
+            path.bbr.lost += 1_000;
+            path.round_with(6.0, |ack| ack.delivery.as_mut().unwrap().newly_lost = 1_000);
+            assert!(!path.bbr.policer.in_use);
+        }
+    }
+
+    /// bbr_undo_cwnd(), bbr_set_state(): two rounds without a quarter more; an undo forgets both, a timeout the bandwidth.
+    #[test]
+    fn the_full_pipe_is_looked_for_anew_after_an_undo_in_linux() {
+        for (kind, anew, rounds) in [
+            (CongestionKind::Spurious, false, 1),
+            (CongestionKind::Spurious, true, 4),
+            (CongestionKind::Timeout, false, 1),
+            (CongestionKind::Timeout, true, 4),
+        ] {
+            let mut path = Path::new();
+            path.bbr.params.full_pipe_anew = anew;
+            path.bbr.on_established(Instant::ZERO, Some(Duration::from_millis(RTT_MS)));
+            for _ in 0..3 {
+                path.round(8.0);
+                assert_eq!(path.bbr.state, State::Startup);
+            }
+            path.bbr.on_congestion(&event(CongestionKind::Loss, 10_000));
+            path.bbr.on_congestion(&event(kind, 10_000));
+            let mut more = 0;
+            while path.bbr.state == State::Startup {
+                path.round(8.0);
+                more += 1;
+            }
+            assert_eq!(more, rounds, "{kind:?} {anew}");
+        }
     }
 
     #[test]

@@ -226,6 +226,7 @@ impl Sender {
             min_rtt: self.rtt.min,
             in_flight: self.pipe(),
             prior_in_flight: report.prior_in_flight,
+            next_departure: self.pacer.held_until(report.now).unwrap_or(report.now),
             round: self.round,
             round_start,
             delivery: report.delivery,

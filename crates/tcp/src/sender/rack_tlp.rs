@@ -21,16 +21,22 @@ pub(crate) struct Measured {
     pub rack: Option<Rack>,
     /// Unnecessary reductions are undone.
     pub undo: Option<Undo>,
+    /// When the first left of what the ACK under way delivers and was sent once.
+    first_delivered: Option<Instant>,
 }
 
 impl Measured {
     pub fn new(samples: bool, rack: Option<Rack>, undo: Option<Undo>) -> Self {
-        Measured { transmissions: Transmissions::new(1), rate: DeliveryRate::default(), samples, rack, undo }
+        let (transmissions, rate) = (Transmissions::new(1), DeliveryRate::default());
+        Measured { transmissions, rate, samples, rack, undo, first_delivered: None }
     }
     /// The ACK under way delivers `[start, end)`.
     pub fn delivers(&mut self, start: u64, end: u64) {
         for (start, end, run) in self.transmissions.within(start, end) {
             self.rate.delivers(run);
+            if !run.retransmitted {
+                self.first_delivered.get_or_insert(run.sent_at);
+            }
             if let Some(rack) = &mut self.rack {
                 rack.delivered(start, end, run);
             }
@@ -93,6 +99,9 @@ impl Sender {
     #[inline(never)]
     pub(super) fn begin_measured_ack(&mut self, a: &Acknowledgment<'_>) {
         let min_rtt = self.rtt.min;
+        if let Some(measured) = &mut self.measured {
+            measured.first_delivered = None;
+        }
         let Some(rack) = self.rack() else { return };
         rack.begin_ack(a.now, min_rtt, a.timestamp_rtt);
     }
@@ -175,7 +184,19 @@ impl Sender {
         if a.ack > prior_una || !calm {
             self.plan_probe(a.now);
         }
+        if self.head_restarts_timer && a.ack == prior_una && self.delivers_older_than_head() {
+            self.rto_deadline = a.now + self.rtt.rto();
+        }
         self.set_timer();
+    }
+    /// What the ACK SACKs left before the first segment in flight last did: the timer is for that transmission.
+    fn delivers_older_than_head(&self) -> bool {
+        let Some(measured) = &self.measured else { return false };
+        let head = measured.transmissions.within(self.una, self.max).next();
+        match (measured.first_delivered, head) {
+            (Some(first), Some((_, _, head))) => first < head.sent_at,
+            _ => false,
+        }
     }
     /// The ACK reports something as received twice.
     #[cold]
@@ -200,6 +221,13 @@ impl Sender {
     pub(super) fn rack_recovery_ends(&mut self) {
         if let Some(rack) = self.rack() {
             rack.on_recovery_end();
+        }
+    }
+    /// A reduction was for nothing, as timestamps or an order of ACKs show, or D-SACKs.
+    pub(super) fn rack_after_undo(&mut self, by_duplicates: bool) {
+        let counts = self.undone_recoveries_count;
+        if let Some(rack) = self.rack().filter(|_| !counts) {
+            rack.on_undo(by_duplicates);
         }
     }
 

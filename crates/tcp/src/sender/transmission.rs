@@ -375,6 +375,9 @@ impl Sender {
             stats.retransmitted_segments += u64::from(chunk.payload > 0);
             stats.retransmitted_bytes += chunk.payload;
             self.retransmitted_below = self.retransmitted_below.max(end);
+            if self.head_restarts_timer && chunk.start == self.una {
+                self.rto_deadline = now + self.rtt.rto();
+            }
             if chunk.rescue {
                 self.rescue_rxt = self.recovery_point;
             } else {

@@ -108,7 +108,7 @@ impl Sender {
             }
         }
         if verdict != Verdict::Nothing || self.forward_rto_disproves(a, advances, newly_sacked) {
-            self.take_back(a.now, stats, events);
+            self.take_back(a.now, verdict == Verdict::AllDuplicates, stats, events);
         }
         false
     }
@@ -163,7 +163,7 @@ impl Sender {
     }
 
     /// RFC 4015: window and threshold as before, and on with new data.
-    fn take_back(&mut self, now: Instant, stats: &mut Stats, events: &mut Events) {
+    fn take_back(&mut self, now: Instant, by_duplicates: bool, stats: &mut Stats, events: &mut Events) {
         if let Some(undo) = self.undo() {
             undo.episode = None;
         }
@@ -174,6 +174,7 @@ impl Sender {
             self.board.unmark_lost();
             self.duplicate_acks = 0;
         }
+        self.rack_after_undo(by_duplicates);
         self.recovery_point = self.una;
         self.reduction_point = self.una;
         let flight_size = self.flight_size();
