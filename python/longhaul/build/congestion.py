@@ -418,9 +418,12 @@ def bbr(
     bandwidth_window: int | None = None,
     cwnd_gain: float | None = None,
     equal_rtt_is_news: bool | None = None,
+    finds_policers: bool | None = None,
     full_bandwidth_growth: float | None = None,
     full_bandwidth_rounds: int | None = None,
+    full_pipe_anew: bool | None = None,
     handshake_counts: bool | None = None,
+    in_flight_at_departure: bool | None = None,
     min_rtt_window: str | None = None,
     min_window: int | None = None,
     pacing_margin: float | None = None,
@@ -428,6 +431,7 @@ def bbr(
     probe_rtt_duration: str | None = None,
     recoveries_join: bool | None = None,
     startup_gain: float | None = None,
+    whole_segments: bool | None = None,
 ) -> Section:
     """Version 1: paces at the measured bandwidth; slow start does not apply (Cardwell et al. 2016, draft-cardwell-iccrg-bbr-congestion-control-00).
 
@@ -435,9 +439,12 @@ def bbr(
     * `bandwidth_window`: Length of the bandwidth filter (section 4.1.1.2).
     * `cwnd_gain`: Gain of the window in ProbeBW, for delayed and aggregated ACKs (section 4.2.3.3).
     * `equal_rtt_is_news`: A round trip that equals the smallest is news (section 4.1.2.3).
+    * `finds_policers`: Two intervals of at least four round trips in which a fifth is lost, and whose rates differ by an eighth at most, show a policer: for 48 round trips their mean is the bandwidth, and nothing is probed (Linux: `bbr_lt_bw_sampling`).
     * `full_bandwidth_growth`: Startup goes on while the bandwidth grows by this factor ... (section 4.3.2.2).
     * `full_bandwidth_rounds`: ... at least once in so many round trips.
+    * `full_pipe_anew`: In Startup, what was the largest bandwidth is forgotten after a timeout and where a reduction proves to be for nothing (Linux: `bbr_set_state`, `bbr_undo_cwnd`).
     * `handshake_counts`: The handshake's round trip is the first of the smallest, whose window begins with it (BBRInit of the draft; Linux: `bbr_init`).
+    * `in_flight_at_departure`: Phases end by what will be in flight when pacing lets the next segment leave (Linux: `bbr_packets_in_net_at_edt`).
     * `min_rtt_window`: Length of the filter of the smallest round trip (section 4.1.2.2); after it without news ProbeRTT begins.
     * `min_window`: The least window, and that of ProbeRTT (section 4.2.3.2).
     * `pacing_margin`: Pace so much below the estimate: 0 in the draft, 0.01 in Linux and in later versions.
@@ -445,6 +452,7 @@ def bbr(
     * `probe_rtt_duration`: Least time in ProbeRTT with the least window (section 4.3.5).
     * `recoveries_join`: A recovery that begins with the ACK that ends another continues it: neither is the window of before restored nor the new one conserved.
     * `startup_gain`: Gain of pacing and window in Startup: 2 / ln 2 doubles the rate each round trip (section 4.3.2.1).
+    * `whole_segments`: What is to be in flight is in whole segments: bandwidth times round trip is rounded up, with its quanta to an even number, and the phase that probes adds two (Linux: `bbr_bdp`, `bbr_quantization_budget`).
     """
     return given(
         {
@@ -453,9 +461,12 @@ def bbr(
             "bandwidth_window": bandwidth_window,
             "cwnd_gain": cwnd_gain,
             "equal_rtt_is_news": equal_rtt_is_news,
+            "finds_policers": finds_policers,
             "full_bandwidth_growth": full_bandwidth_growth,
             "full_bandwidth_rounds": full_bandwidth_rounds,
+            "full_pipe_anew": full_pipe_anew,
             "handshake_counts": handshake_counts,
+            "in_flight_at_departure": in_flight_at_departure,
             "min_rtt_window": min_rtt_window,
             "min_window": min_window,
             "pacing_margin": pacing_margin,
@@ -463,6 +474,7 @@ def bbr(
             "probe_rtt_duration": probe_rtt_duration,
             "recoveries_join": recoveries_join,
             "startup_gain": startup_gain,
+            "whole_segments": whole_segments,
         }
     )
 

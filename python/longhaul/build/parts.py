@@ -49,6 +49,7 @@ def tcp(
     empty_probes: bool | None = None,
     established: bool | None = None,
     halve_after_idle: bool | None = None,
+    head_restarts_timer: bool | None = None,
     initial_ssthresh: str | None = None,
     initial_window: int | str | None = None,
     keepalive: Mapping[str, Any] | None = None,
@@ -92,6 +93,7 @@ def tcp(
     timestamps: bool | None = None,
     timestamps_required: bool | None = None,
     tolerated_syn_losses: int | None = None,
+    undone_recoveries_count: bool | None = None,
     unpaced_segments: int | None = None,
     user_timeout: str | None = None,
     variant: Literal["fack", "linux", "newreno", "rack", "reno", "sack", "sack1", "tahoe"] | None = None,
@@ -112,6 +114,7 @@ def tcp(
     * `empty_probes`: Probes of a closed window carry nothing, as in Linux; otherwise the next byte (RFC 9293 section 3.8.6.1).
     * `established`: Skip the handshake, as one-way agents do: both ends are connected from the start.
     * `halve_after_idle`: With `restart_after_idle` the window is halved for each RTO of idleness, down to the initial window, and ssthresh is at least 3/4 of it (RFC 2861 section 3.1; Linux).
+    * `head_restarts_timer`: With variant "rack", each retransmission of the first segment in flight restarts the retransmission timer, and so do SACKs of data that left before it did, as in Linux: what is lost twice needs no timeout.
     * `initial_ssthresh`: Slow start threshold at the start; none means arbitrarily high.
     * `initial_window`: Initial window.
     * `keepalive`: Probing of an idle peer; without it, none.
@@ -155,6 +158,7 @@ def tcp(
     * `timestamps`: Timestamps option (RFC 7323).
     * `timestamps_required`: Once timestamps are agreed on, drop segments without the option (RFC 7323 section 3.2); Linux takes them.
     * `tolerated_syn_losses`: So many retransmissions of the SYN or SYN-ACK leave the initial window as it is; otherwise it is one segment after a lost SYN (RFC 5681 section 3.1). 1 in Linux.
+    * `undone_recoveries_count`: With variant "rack", the reordering window that D-SACKs have widened is as in the beginning after sixteen recoveries, those that were undone included (RFC 8985); in Linux they do not count.
     * `unpaced_segments`: When segments are paced: so many of the connection leave before it begins.
     * `user_timeout`: Give up when data stays unacknowledged for longer.
     * `variant`: Loss recovery.
@@ -175,6 +179,7 @@ def tcp(
             "empty_probes": empty_probes,
             "established": established,
             "halve_after_idle": halve_after_idle,
+            "head_restarts_timer": head_restarts_timer,
             "initial_ssthresh": initial_ssthresh,
             "initial_window": initial_window,
             "keepalive": keepalive,
@@ -218,6 +223,7 @@ def tcp(
             "timestamps": timestamps,
             "timestamps_required": timestamps_required,
             "tolerated_syn_losses": tolerated_syn_losses,
+            "undone_recoveries_count": undone_recoveries_count,
             "unpaced_segments": unpaced_segments,
             "user_timeout": user_timeout,
             "variant": variant,
