@@ -90,10 +90,11 @@ fn an_undo_teaches_that_the_path_reorders() {
 }
 
 /// Reno over 20 Mbit/s without losses, at round trips above the first RTO: the kernel keeps its initial window, since the echo of the
-/// first SYN shows that the others were for nothing, and takes the round trip from it. Goodput in 60 s.
+/// first SYN shows that the others were for nothing, and takes the round trip from it. Goodput in 60 s; the numbers are those of Linux
+/// 6.18 through the emulator, whose send buffer has room for two windows and is filled when a third of it is free.
 #[test]
 fn a_round_trip_above_the_first_rto_costs_nothing() {
-    for (delay, goodput) in [(650, 15.81), (1_000, 11.89), (1_700, 4.961), (2_500, 2.113)] {
+    for (delay, goodput) in [(650, 14.26), (1_000, 8.31), (1_700, 3.649), (2_500, 1.654)] {
         let summary = run(&format!(
             "[run]\nduration = \"60 s\"\n[[link]]\nname = \"inj\"\nends = [\"a\", \"b\"]\nrate = \"20 Mbit/s\"\n\
              delay = \"{delay} ms\"\nqueue = \"12.5 MB\"\n[[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\n\
