@@ -39,6 +39,7 @@ fn course(policy: &mut dyn CongestionControl) -> Vec<(u64, u64, Option<Rate>)> {
             delivered += AGREED;
             policy.on_ack(&Ack {
                 now,
+                next_departure: now,
                 acked: AGREED,
                 rtt: Some(RTT),
                 srtt: RTT,
@@ -110,6 +111,7 @@ fn every_slow_start_counts_in_the_negotiated_mss() {
     limited.on_mss(AGREED);
     let ack = |acked| Ack {
         now: Instant::ZERO,
+        next_departure: Instant::ZERO,
         acked,
         rtt: Some(RTT),
         srtt: RTT,
@@ -151,6 +153,7 @@ fn what_a_policy_remembers_of_its_window_stays_in_bytes() {
     let mut cubic = build(&algorithm, &SlowStartKind::default(), &setup).unwrap();
     let ack = |ms: u64, acked| Ack {
         now: Instant::ZERO + Duration::from_millis(ms),
+        next_departure: Instant::ZERO + Duration::from_millis(ms),
         acked,
         rtt: Some(RTT),
         srtt: RTT,

@@ -42,6 +42,7 @@ fn average_window(algorithm: &str, w_max: u64, rtt: Duration, period: u64) -> f6
 fn ack(now: Instant, rtt: Duration) -> Ack {
     Ack {
         now,
+        next_departure: now,
         acked: MSS,
         rtt: Some(rtt),
         srtt: rtt,

@@ -160,6 +160,11 @@ impl RateController {
         }
     }
 
+    /// True if this node's own bound is the limit, not the path.
+    pub fn is_at_most(&self) -> bool {
+        self.rate >= self.settings.most
+    }
+
     /// Present rate.
     pub fn rate(&self) -> Rate {
         self.rate

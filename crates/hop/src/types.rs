@@ -287,8 +287,8 @@ pub struct PeerStats {
     pub queued: u64,
     /// Bytes received in order that the owner has not read.
     pub readable: u64,
-    /// Time since the beginning in which more was there to be sent than the path took, that is, than the rate controller let leave. What
-    /// waits for credit, for the ceiling of its class or for other peers does not count.
+    /// Time since the beginning in which more was there to be sent than the path took, that is, than the rate controller let leave
+    /// below its bound. What waits for credit, for the ceiling of its class or of its node, or for other peers does not count.
     pub waited: Duration,
     /// The same of the peer, a hub, as it has reported it; zero for one of an earlier release.
     pub peer_waited: Duration,

@@ -63,8 +63,9 @@ fn what_waits_to_be_sent_is_bounded_and_the_link_stays_full() {
 /// What the hub reports of its waiting is the time that its data take on the link, not that until the next request.
 #[test]
 fn a_hub_reports_for_how_long_it_had_more_than_the_path_took() {
-    let waited = |size: u64, count: u32| {
+    let waited = |size: u64, count: u32, most: Option<f64>| {
         let mut world = world(10.0, 50.0, 0.0, 1);
+        world.ends[1].node.set_rates(Some(mbit(most.unwrap_or(50.0))), most.map(mbit));
         let up = world.warm_up();
         world.run_until(up + Duration::from_secs(2));
         let begin = world.now;
@@ -75,9 +76,11 @@ fn a_hub_reports_for_how_long_it_had_more_than_the_path_took() {
         let peer = terminal.peers().next().and_then(|peer| terminal.stats(peer)).expect("it is up");
         peer.peer_waited.as_secs_f64() / busy.as_secs_f64()
     };
-    let (short, long) = (waited(2_000_000, 10), waited(40_000_000, 1));
+    let (short, long) = (waited(2_000_000, 10, None), waited(40_000_000, 1, None));
     assert!((0.2..0.4).contains(&short), "0.32 of 0.99 s each: {short}");
     assert!((0.8..1.0).contains(&long), "{long}");
+    let bounded = waited(10_000_000, 1, Some(4.0));
+    assert!(bounded < 0.1, "the hub's own ceiling is no limit of the path: {bounded}");
 }
 
 /// Where the hub is becomes known later, and its address may change; what is established goes on.

@@ -23,6 +23,10 @@ const HEADERS: f64 = 28.0;
 const LOOK: std::time::Duration = std::time::Duration::from_millis(50);
 /// The longest measurement of one direction, in seconds.
 pub const LONGEST: u32 = 600;
+/// A direction is measured in parts, as many as these at least and at most: a tunnel that was idle searches for its rate at first.
+const PARTS: (u32, u32) = (3, 12);
+/// The rate still rises if a part has so much more than the one before.
+const RISES: f64 = 1.1;
 
 /// Parts of the service, by port.
 #[derive(Clone, Copy)]
@@ -37,7 +41,7 @@ enum Service {
 }
 
 /// One direction.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Way {
     /// Bytes of connections that came in a second, in bit/s.
     pub goodput_bps: f64,
@@ -49,6 +53,9 @@ pub struct Way {
     pub loaded_rtt_ms: f64,
     /// The sender's own bound on its rate, if the measurement reached it: the link may carry more.
     pub bound_bps: Option<f64>,
+    /// The rate still rose at the end: another measurement may find more.
+    #[serde(default)]
+    pub rising: bool,
 }
 
 /// Both.
@@ -160,13 +167,37 @@ pub(crate) async fn measure(node: &Arc<Node>, seconds: u32) -> Result<Measured, 
     }
     let failed =
         |why: io::Error| format!("the measurement ended early: {why}; does the hub have this version?");
-    let bound = node.config(|config| config.hop.as_ref().and_then(|hop| hop.most_rate));
-    let (down, rtt_ms) = measure_down(node, seconds).await.map_err(failed)?;
-    let up = measure_up(node, seconds, bound).await.map_err(failed)?;
+    let part = seconds.div_ceil(PARTS.0);
+    let mut ways = [Way::default(); 2];
+    for (way, up) in ways.iter_mut().zip([false, true]) {
+        *way = settled(node, part, up).await.map_err(failed)?;
+    }
+    let rtt_ms = own(node).map_err(failed)?.base_rtt_ms;
+    let [down, up] = ways;
     Ok(Measured { rtt_ms, down, up })
 }
 
-async fn measure_down(node: &Arc<Node>, seconds: u32) -> io::Result<(Way, f64)> {
+/// Measures a direction in parts of so many seconds until its rate does not rise any more; the last part counts.
+async fn settled(node: &Arc<Node>, seconds: u32, up: bool) -> io::Result<Way> {
+    let mut before = Way::default();
+    for part in 1.. {
+        let next = if up { measure_up(node, seconds).await? } else { measure_down(node, seconds).await? };
+        let rising = next.goodput_bps > before.goodput_bps * RISES;
+        before = Way { rising, ..next };
+        if part >= PARTS.1 || (part >= PARTS.0 && !rising) {
+            break;
+        }
+    }
+    Ok(before)
+}
+
+/// How long [`measure`] may take.
+pub(crate) fn longest(seconds: u32) -> std::time::Duration {
+    // Each part begins and ends with questions to the hub.
+    std::time::Duration::from_secs(2 * u64::from(PARTS.1) * (u64::from(seconds.div_ceil(PARTS.0)) + 5))
+}
+
+async fn measure_down(node: &Arc<Node>, seconds: u32) -> io::Result<Way> {
     let before = theirs(node).await?;
     let mut leg = open(node, Service::Generate).await?;
     write_all(&mut leg, &seconds.to_be_bytes()).await?;
@@ -174,10 +205,11 @@ async fn measure_down(node: &Arc<Node>, seconds: u32) -> io::Result<(Way, f64)> 
     let (all, bytes, time) = taken?;
     leg.close();
     let after = theirs(node).await?;
-    Ok((way((all, bytes, time), &before, &after, loaded_rtt_ms, after.most_mbps), after.base_rtt_ms))
+    Ok(way((all, bytes, time), &before, &after, loaded_rtt_ms, after.most_mbps))
 }
 
-async fn measure_up(node: &Arc<Node>, seconds: u32, bound: Option<Rate>) -> io::Result<Way> {
+async fn measure_up(node: &Arc<Node>, seconds: u32) -> io::Result<Way> {
+    let bound = node.config(|config| config.hop.as_ref().and_then(|hop| hop.most_rate));
     let before = own(node)?;
     let mut leg = open(node, Service::Discard).await?;
     let work = async {
@@ -221,7 +253,14 @@ fn way(
     let link_bps = goodput_bps * (sent / all.max(1) as f64).max(1.0) * (mtu + HEADERS) / mtu;
     // Within a twentieth of it, headers and rounding included.
     let bound_bps = bound_mbps.map(|bound| bound * 1e6).filter(|bound| link_bps > bound * 0.95);
-    Way { goodput_bps, link_bps, loss: (lost * mtu / sent.max(1.0)).min(1.0), loaded_rtt_ms, bound_bps }
+    Way {
+        goodput_bps,
+        link_bps,
+        loss: (lost * mtu / sent.max(1.0)).min(1.0),
+        loaded_rtt_ms,
+        bound_bps,
+        rising: false,
+    }
 }
 
 async fn open(node: &Arc<Node>, service: Service) -> io::Result<HopLeg> {
@@ -283,6 +322,9 @@ pub fn table(measured: &Measured) -> String {
                 bound / 1e6
             );
         }
+        if way.rising {
+            text += &format!("{name}: the rate still rose; measure again\n");
+        }
     }
     text
 }
@@ -337,6 +379,7 @@ mod tests {
             loss,
             loaded_rtt_ms: 655.0,
             bound_bps,
+            rising: false,
         };
         Measured { rtt_ms: 650.0, down: way(50e6, 0.011, None), up: way(9.95e6, 0.0002, Some(9.97e6)) }
     }

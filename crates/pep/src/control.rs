@@ -48,7 +48,7 @@ impl Command {
     /// How long the daemon needs for it at least.
     fn lasts(self) -> Duration {
         match self {
-            Command::Bench { seconds } => Duration::from_secs(2 * u64::from(seconds)),
+            Command::Bench { seconds } => crate::bench::longest(seconds),
             _ => Duration::ZERO,
         }
     }

@@ -333,7 +333,7 @@ fn reload(node: &Arc<Node>, path: &Path) -> Result<(), Error> {
     if let Some(hop) = &next.hop {
         for tunnel in node.tunnels() {
             tunnel.set_rates(hop.send_rate, hop.most_rate);
-            tunnel.trust(start::keys(&next));
+            start::trust(tunnel, &next);
         }
     }
     classes::apply(node);

@@ -232,8 +232,8 @@ impl Faster {
         let ways = [(Way::Down, known.down), (Way::Up, known.up)];
         ways.into_iter().zip(&self.quic).find_map(|((way, known), limit)| {
             let (quic, known) = (limit.rate()?, known?.as_bps() as f64);
-            // Nothing at all is an outage.
-            (quic > 0.0 && quic < known / 2.0).then_some((way, quic, known))
+            // Next to nothing is an outage, or a hub that stands still.
+            (quic > known / 1000.0 && quic < known / 2.0).then_some((way, quic, known))
         })
     }
 }

@@ -83,3 +83,4 @@ mod verify;
 mod volumes;
 
 pub use error::Error;
+pub use start::own_key_as_peer;

@@ -177,8 +177,14 @@ fn act(cli: &Cli) -> Result<(), Error> {
         Action::Check => {
             let config = load::load(path)?;
             // The file can be correct before the key is made, or where another may read it.
-            if let Some(Err(why)) = config.hop.as_ref().map(|hop| keys::load(&hop.key)) {
-                print::note(format_args!("warning: {why}"));
+            match config.hop.as_ref().map(|hop| keys::load(&hop.key)) {
+                Some(Err(why)) => print::note(format_args!("warning: {why}")),
+                Some(Ok(identity)) => {
+                    if let Some(what) = longhaul_pep::own_key_as_peer(&config, &identity) {
+                        return Err(Error::Config(what));
+                    }
+                }
+                None => {}
             }
             if let Some(what) = load::unfilled(&config) {
                 print::note(format_args!("warning: {what}"));

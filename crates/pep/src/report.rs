@@ -165,7 +165,8 @@ pub(crate) fn peers(node: &Node) -> Vec<(PeerId, PeerStatus)> {
         rtt_ms: ms(stats.rtt),
         base_rtt_ms: ms(stats.base_rtt),
         rate_mbps: stats.rate.as_bps() as f64 / 1e6,
-        loss_percent: stats.loss * 100.0,
+        // Before a packet was lost, it is what the controller assumes of a path that it has not seen.
+        loss_percent: if stats.lost_packets > 0 { stats.loss * 100.0 } else { 0.0 },
         queued: stats.queued,
         in_flight: stats.in_flight,
         sent_bytes: stats.sent_bytes,

@@ -1,15 +1,16 @@
 //! From the configuration to tunnels: a hub has one, which its terminals share, a terminal one to each of its hubs.
 
-use crate::config::{Carrier, Config, Mode, Profile};
+use crate::config::{self, Carrier, Config, Mode, Profile};
 use crate::lanes::{self, Common};
 use crate::state::State;
 use crate::tunnel::Tunnel;
 use crate::udp::Udp;
 use crate::{Error, keys};
-use longhaul_hop::tls::{PublicKey, Trusted};
+use longhaul_hop::tls::{Identity, PublicKey, Trusted};
 use longhaul_hop::{Coding, Pool, PoolConfig, Rates, Role, Session, Share};
 use sha2::{Digest, Sha256};
 use socket2::Socket;
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -61,6 +62,30 @@ pub(crate) fn keys(config: &Config) -> Vec<PublicKey> {
     all.flat_map(|keys| &keys.0).map(|key| PublicKey(key.0)).collect()
 }
 
+/// What is wrong if a key of the file for the other node is this node's own, as after pasting the wrong one.
+pub fn own_key_as_peer(config: &Config, identity: &Identity) -> Option<String> {
+    let hop = config.hop.as_ref()?;
+    keys(config).contains(&identity.public_key()).then(|| {
+        format!("{}: the other node's key is this node's own; each has a key of its own", hop.key.display())
+    })
+}
+
+/// The terminals' names by their keys.
+fn names(config: &Config) -> HashMap<[u8; 32], String> {
+    let one = |terminal: &config::Terminal| {
+        let keys: Vec<[u8; 32]> = terminal.key.0.iter().map(|key| key.0).collect();
+        keys.into_iter().map(|key| (key, terminal.name.clone())).collect::<Vec<_>>()
+    };
+    config.terminal.iter().flat_map(one).collect()
+}
+
+/// Takes over keys and names of a file that was read again.
+pub(crate) fn trust(tunnel: &Tunnel, config: &Config) {
+    // The names of those who are turned away are still needed.
+    tunnel.trust(keys(config));
+    tunnel.set_names(names(config));
+}
+
 /// Opens the sockets of each tunnel that there is to be.
 pub(crate) fn sockets(config: &Config) -> Result<Vec<Vec<Socket>>, Error> {
     let Some(hop) = &config.hop else { return Ok(vec![]) };
@@ -96,11 +121,7 @@ pub(crate) fn tunnels(
     let digest = Sha256::new().chain_update(b"longhaul-pep stateless reset").chain_update(&secret).finalize();
     settings.reset_key = digest.first_chunk::<16>().copied();
     let peers: Trusted = keys(config).into_iter().collect();
-    if peers.contains(&identity.public_key()) {
-        let what = format!(
-            "{}: the other node's key is this node's own; each has a key of its own",
-            hop.key.display()
-        );
+    if let Some(what) = own_key_as_peer(config, &identity) {
         return Err(Error::Config(what));
     }
     settings.remembered_of = state.remembered();
@@ -128,7 +149,9 @@ pub(crate) fn tunnels(
         }
         let choice = (config.mode == Mode::Hub, hop.carrier, hop.keep_alive());
         let keys = (peers.clone(), common.rate.clone());
-        all.push(Tunnel::new(node, pool, choice, Udp::new(sockets)?, epoch, keys));
+        let tunnel = Tunnel::new(node, pool, choice, Udp::new(sockets)?, epoch, keys);
+        tunnel.set_names(names(config));
+        all.push(tunnel);
     }
     Ok((!all.is_empty()).then_some((all, common)))
 }

@@ -77,6 +77,8 @@ struct Inside {
     pool: Pool,
     lanes: HashMap<LaneId, Arc<LaneWake>>,
     keep_alive: Duration,
+    /// Names of terminals by their keys.
+    names: HashMap<[u8; 32], String>,
     /// Counts nodes that came and went, and bounds that a hub has set.
     changes: u64,
     slots: HashMap<FlowId, Slot>,
@@ -169,6 +171,7 @@ impl Tunnel {
             pool,
             lanes: HashMap::new(),
             keep_alive,
+            names: HashMap::new(),
             changes: 0,
             slots: HashMap::new(),
             peers: vec![],
@@ -358,6 +361,11 @@ impl Tunnel {
         inside.take_events(self.now());
         drop(inside);
         self.wake.notify_one();
+    }
+
+    /// Names for the log, by public key.
+    pub fn set_names(&self, names: HashMap<[u8; 32], String>) {
+        self.lock().names = names;
     }
 
     /// Other rates: to begin with, and never exceeded.
@@ -667,6 +675,11 @@ impl Inside {
         if pooled { &mut self.pool } else { &mut self.hop }
     }
 
+    /// A node in the log: a terminal's name, else the begin of its key.
+    fn name(&self, key: Option<[u8; 32]>) -> Option<String> {
+        key.map(|key| self.names.get(&key).cloned().unwrap_or_else(|| crate::keys::to_hex(&key[..4])))
+    }
+
     fn knows(&self, peer: PeerId) -> bool {
         self.peers.iter().any(|other| other.id == peer)
     }
@@ -695,9 +708,9 @@ impl Inside {
             match event {
                 Event::Connected { .. } => {}
                 Event::Up { peer, key, version, address } => {
-                    let name = key.map(|key| crate::keys::to_hex(&key[..4]));
+                    let name = self.name(key);
                     let over = if peer.is_pooled() { "TCP" } else { "QUIC" };
-                    tracing::info!(%address, version, over, key = name.as_deref(), "tunnel is up");
+                    tracing::info!(%address, version, over, node = name.as_deref(), "tunnel is up");
                     if let Some(what) = self.hop.stats(peer).as_ref().and_then(short_credit) {
                         tracing::warn!(%address, "{what}");
                     }
@@ -711,7 +724,11 @@ impl Inside {
                 Event::Down { peer, reason } => {
                     let over = if peer.is_pooled() { "TCP" } else { "QUIC" };
                     let help = help_for(&reason);
-                    tracing::warn!(over, "tunnel is down: {reason}{help}");
+                    let known = self.peers.iter().find(|other| other.id == peer);
+                    let (name, address) =
+                        (known.and_then(|known| self.name(known.key)), known.map(|known| known.address));
+                    let address = address.or(self.hub).map(tracing::field::display);
+                    tracing::warn!(address, over, node = name.as_deref(), "tunnel is down: {reason}{help}");
                     self.changes += 1;
                     self.peers.retain(|other| other.id != peer);
                 }

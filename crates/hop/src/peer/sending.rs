@@ -64,7 +64,10 @@ impl Peer {
             }
             if !open {
                 let waits = !self.scheduler.is_empty() || !self.parity.is_empty() || !self.records.is_empty();
-                let asked = self.shared.lock().asked || waits;
+                let (asked, bounded) = {
+                    let core = self.shared.lock();
+                    (core.asked || waits, core.controller.is_at_most())
+                };
                 match allowance {
                     Allowance::Until(_) if hold.is_some() => {
                         self.queues |= asked;
@@ -74,7 +77,11 @@ impl Peer {
                     }
                     Allowance::Until(release) if asked => {
                         self.release = Some(release);
-                        self.waiting.begin(now);
+                        if bounded {
+                            self.waiting.end(now);
+                        } else {
+                            self.waiting.begin(now);
+                        }
                     }
                     _ => self.waiting.end(now),
                 }

@@ -30,7 +30,7 @@ impl Waiting {
 
     /// Adds what has passed since it began, and returns `now`.
     fn add(&mut self, now: Instant) -> Instant {
-        self.sum = self.sum + self.since.map_or(Duration::ZERO, |since| now.since(since));
+        self.sum += self.since.map_or(Duration::ZERO, |since| now.since(since));
         now
     }
 

@@ -73,7 +73,7 @@ fn rate(name: &str, text: &str) -> Result<Option<Rate>, Error> {
     if text.is_empty() {
         return Ok(None);
     }
-    let wrong = |why: String| Error::Config(format!("the rate {name}: {why}; write it as in \"50 Mbit/s\""));
+    let wrong = |why: String| Error::Config(format!("the rate {name}: {why}"));
     let rate: Rate = text.parse().map_err(|why| wrong(format!("{why}")))?;
     Ok(Some(Rate::from_bps((rate.as_bps() as f64 * OF_THE_LINK) as u64)))
 }
@@ -163,7 +163,8 @@ pub fn draft(answers: &Answers, key: &Path, control: Option<&Path>) -> Result<(S
         );
     }
     let config = load::parse(&text, "the new file")?;
-    match load::unfilled(&config) {
+    let pasted = || crate::start::own_key_as_peer(&config, &crate::keys::load(key).ok()?);
+    match load::unfilled(&config).or_else(pasted) {
         Some(what) => Err(Error::Config(what)),
         None => Ok((text, config)),
     }
@@ -179,6 +180,28 @@ mod tests {
 
     fn drafted(text: &str) -> Result<(String, Config), Error> {
         draft(&answers(text), Path::new("/etc/longhaul/pep.key"), None)
+    }
+
+    /// The likeliest mistake of pasting.
+    #[test]
+    fn this_node_s_own_key_is_refused_as_the_other_one_s() {
+        let folder = std::env::temp_dir().join(format!("longhaul-pep-own-key-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let file = folder.join("pep.key");
+        let own = crate::keys::generate(&file).unwrap();
+        let of = |key: &str| {
+            let text = format!(
+                r#"{{"mode":"terminal","hub":"192.0.2.1:7714","hub_key":"{key}","interfaces":["eth1"]}}"#
+            );
+            draft(&answers(&text), &file, None)
+        };
+        assert!(of(KEY).is_ok());
+        let why = of(&own.to_string()).err().unwrap().to_string();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(
+            why.ends_with("pep.key: the other node's key is this node's own; each has a key of its own"),
+            "{why}"
+        );
     }
 
     const KEY: &str = "abababababababababababababababababababababababababababababababab";

@@ -95,7 +95,7 @@
     form.elements.down.value = whole(measured.down.link_bps);
     form.elements.up.value = whole(measured.up.link_bps);
     at("write").disabled = true;
-    return `Measured: round trip ${shown(measured.rtt_ms / 1000, "s", 3)}, down ${whole(measured.down.link_bps)}, up ${whole(measured.up.link_bps)}. They are filled in; write the file again, and start again.`;
+    return `Measured: round trip ${shown(measured.rtt_ms / 1000, "s", 3)}, down ${whole(measured.down.link_bps)}, up ${whole(measured.up.link_bps)}. They are filled in${measured.down.rising || measured.up.rising ? ", but the rate still rose: measure again" : "; write the file again, and start again"}.`;
   });
   on("trial", "trial", async () => {
     const { with: fast, without } = await call("/api/setup/trial", { url: words("url") });
