@@ -81,6 +81,13 @@ window.addEventListener("load", () => setTimeout(() => {
       report.setRange(...report.whole);
       const width = (report.range()[1] - report.range()[0]) / 1000;
       report.setRange(5, 5 + width);
+      const first = charts[0];
+      report.setRange(...report.whole);
+      document.querySelector("[data-do=first]").click();
+      out.csv = report.csv(first.plot).split("\\n");
+      out.picture = report.picture(first.plot, first.figure).toDataURL("image/png").slice(0, 22);
+      out.saving = first.place.closest("figure").querySelectorAll(".saving button").length;
+      report.setRange(5, 5 + width);
       out.deep = charts.at(-1).plot.scales.y.max - charts.at(-1).plot.scales.y.min;
       const note = document.createElement("pre");
       note.id = "outcome";
@@ -137,8 +144,31 @@ def test_a_report_can_be_explored(tmp_path, flows):
     assert len(outcome["definition"]) > 10
     # What was under two fingers is under them still after they went apart.
     assert outcome["pinched"] == pytest.approx(outcome["touched"], abs=0.2)
+    # What a figure shows can be saved: its lines as numbers, and a picture with their names.
+    assert outcome["csv"][0].split(",")[:2] == ["time_s", names[outcome["shown"][0]]]
+    assert len(outcome["csv"]) > 30
+    assert outcome["picture"] == "data:image/png;base64,"
+    assert outcome["saving"] == 2
     # A thousandth of the run: the sequence axis follows down to a few segments.
     assert 0 < outcome["deep"] < 1e6
+
+
+def test_a_transfer_that_ends_early_is_shown_until_it_ends(tmp_path):
+    """Of a run of 120 s with a transfer of 6.4 s a figure showed 120 s, and its line went on at zero."""
+    scenario = (
+        Scenario("x", duration="120 s", sample="100 ms")
+        .link("l", "a", "b", rate="10 Mbit/s", delay="100 ms")
+        .flow("a", "b", app={"kind": "bulk", "size": "2 MB"})
+    )
+    result = longhaul.run(scenario, out=tmp_path / "r")
+    explored = explore.of_run(result)
+    took = result.summary["flows"][0]["metrics"]["completion_time_s"]
+    assert explored["span"] == [0.0, 120.0]
+    assert explored["busy"][0] == 0.0
+    assert took < explored["busy"][1] < 1.3 * took
+    goodput = next(figure for figure in explored["figures"] if figure["id"] == "goodput_bps")["series"][0]
+    values = np.frombuffer(base64.b64decode(goodput["data"]), "<u2")
+    assert values[-1] == 65535  # a gap
 
 
 #: The same for a page of panels: hover, zoom by dragging, by button and back, a line switched off.

@@ -122,7 +122,10 @@ def test_a_study_is_listed_with_its_reports(tmp_path, scenario):
     (folder / "study" / "tiny" / "report.html").write_text("what came of it")
     with serving_at(folder) as server:
         page = get(server.address)
-        study = re.search(r'follow\?id=(\w+)">study</a></td><td data-heading="what">study nothing</td><td data-heading="first numbers">tiny: 2 of 2 runs<', page)[1]
+        study = re.search(
+            r'follow\?id=(\w+)">study</a></td><td data-heading="what">study nothing</td><td data-heading="first numbers">tiny: 2 of 2 runs<',
+            page,
+        )[1]
         assert options(page) == {}  # nothing to compare the run with
         assert "report?id=" in get(f"{server.address}follow?id={study}")
         assert get(f"{server.address}report?id={study}&scale=tiny") == "what came of it"

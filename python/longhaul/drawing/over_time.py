@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .network import Network
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ..results import Result
 
 #: So many times at most, and directions of links: those that carry the most of their rate.
@@ -21,6 +21,7 @@ def of_result(made: Network, result: Result) -> dict[str, Any] | None:
     """
     if not result.has_tables:
         return None
+    import numpy as np
     import polars as pl
 
     ways = [(link.name, way) for link in made.links.values() for way in link.ways]
@@ -46,5 +47,7 @@ def of_result(made: Network, result: Result) -> dict[str, Any] | None:
 
 
 def _parts(values: np.typing.NDArray[np.float64], edges: np.typing.NDArray[np.int_]) -> list[int]:
+    import numpy as np
+
     means = np.add.reduceat(values, edges) / np.diff(np.append(edges, len(values)))
     return [int(part) for part in np.round(np.clip(means, 0.0, 1.0) * 255)]

@@ -17,7 +17,7 @@ from ..outputs import write
 from ..results import Result
 from ..sweep.result import SweepResult
 from ..units import quantity, read_quantity
-from ..why import Waterfall, paragraph, rows
+from ..why import Waterfall, parts, rows
 from . import dots, explore, maps, overview, panels
 
 _LARGE_SVG = 350_000
@@ -260,7 +260,15 @@ def _waterfall(found: Waterfall) -> dict[str, Any]:
         {"what": what, "value": value, "factor": factor, "width": 100 * number / most if most > 0 else 0.0}
         for (what, value, factor), number in zip(rows(found), values, strict=True)
     ]
-    return {"group": found.group, "metric": found.metric, "text": paragraph(found), "bars": bars}
+    verdict, cause, rest = parts(found)
+    return {
+        "group": found.group,
+        "metric": found.metric,
+        "verdict": verdict,
+        "cause": cause,
+        "rest": rest,
+        "bars": bars,
+    }
 
 
 def _legend(name: str, flows: list[dict[str, Any]], scenario: dict[str, Any]) -> dict[str, str]:

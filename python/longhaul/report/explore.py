@@ -164,6 +164,7 @@ def of_run(result: Result) -> dict[str, Any]:
             columns.figures += sequence.figures(result)
     return {
         "span": span,
+        "busy": _busy(result, span),
         "axes": columns.axes,
         "flows": [{"name": str(flow["name"]), "group": str(flow["group"])} for flow in flows],
         "shown": first_flows(flows),
@@ -171,6 +172,21 @@ def of_run(result: Result) -> dict[str, Any]:
         "marks": _marks(result) if result.has_tables else [],
         "warmup": float(result.summary["warmup_s"]),
     }
+
+
+#: With this share of a run in which something is sent, all of it is shown at first.
+_MOSTLY = 0.8
+
+
+def _busy(result: Result, span: list[float]) -> list[float]:
+    """The time that is shown at first: the whole run, or until a little after the last byte was sent."""
+    if not result.has_tables:
+        return span
+    import polars as pl
+
+    sent = result.flows.filter(pl.col("throughput_bps") > 0)["time_s"]
+    last = float(f"{1.05 * float(sent.max() or 0.0):.3g}")  # type: ignore[arg-type]
+    return [0.0, last] if 0 < last < _MOSTLY * span[1] else span
 
 
 #: Lines of one result where two are drawn over each other: single flows, or groups.
@@ -304,8 +320,7 @@ def _flow_figures(columns: Columns, result: Result) -> None:
         if column == "cwnd_bytes":
             # Datagrams have no window.
             rows[[number for number, flow in enumerate(flows) if flow.get("variant") == "udp"]] = np.nan
-        if not mean:
-            _end_with_flows(rows, times, flows)
+        _end_with_flows(rows, times, flows)
         shown_times, shown = times, rows
         each = max(1, math.ceil(rtt / sample - 1e-9)) if mean else 1
         if each > 1:
@@ -339,7 +354,7 @@ def _pivoted(frame: pl.DataFrame, column: str, times: Values, flows: int, pl: An
 
 
 def _end_with_flows(rows: NDArray[np.float64], times: Values, flows: list[dict[str, Any]]) -> None:
-    """Leaves out what a finished flow's window and round trip were last: nothing moves any more."""
+    """A line ends where its flow ends: what window and round trip were last does not change any more, and nothing is sent."""
     for row, flow in zip(rows, flows, strict=True):
         took = flow["metrics"].get("completion_time_s")
         if took is not None:

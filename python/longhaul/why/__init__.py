@@ -17,9 +17,9 @@ from ..document import Document
 from ..errors import LonghaulError
 from .engine import Lab
 from .waterfall import Step, Tried, Waterfall, waterfall
-from .words import paragraph, rows, to_dict
+from .words import paragraph, parts, rows, to_dict
 
-__all__ = ["Explanation", "Step", "Tried", "Waterfall", "paragraph", "rows", "why"]
+__all__ = ["Explanation", "Step", "Tried", "Waterfall", "paragraph", "parts", "rows", "why"]
 
 #: Wall-clock time for all groups, in s.
 BUDGET_S = 30.0

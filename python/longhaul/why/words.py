@@ -17,26 +17,39 @@ _BEYOND = 1.05
 
 def paragraph(found: Waterfall, seeds: int = 1) -> str:
     """What limits a group, by effect; then what made no difference, and how much stays unexplained."""
+    return " ".join(part for part in parts(found) if part)
+
+
+def parts(found: Waterfall) -> tuple[str, str, str]:
+    """The same in three parts: the verdict; the causes; what made no difference, and what was not tested."""
     flows = f" ({found.count:,} flows)" if found.count > 1 else ""
-    text = f"{found.group}{flows}: {found.metric} {found.text}"
+    verdict = f"{found.group}{flows}: {found.metric} {found.text}"
     if found.ideal and found.text.startswith("never"):
-        text += f", ideal {_value(found, found.ideal.value)}: {found.ideal.text}"
+        verdict += f", ideal {_value(found, found.ideal.value)}: {found.ideal.text}"
     elif found.ideal:
         share = math.exp(-found.ideal.gap(found.value))
         part = f"{quantity(min(1.0, share), 'share', 2)} of" if share < _BEYOND else "better than"
-        text += f", {part} its ideal ({_value(found, found.ideal.value)}: {found.ideal.text})"
-    text += "."
+        verdict += f", {part} its ideal ({_value(found, found.ideal.value)}: {found.ideal.text})"
     nearly = _is_nearly_full(found)
+    causes = []
     if nearly:
-        text += f" Nearly fills {found.path[0].clause.removeprefix('the rate of ')}: only a faster link makes it much faster."
+        causes.append(
+            f"Nearly fills {found.path[0].clause.removeprefix('the rate of ')}: only a faster link makes it much faster."
+        )
     for number, (step, outcome) in enumerate(zip(found.steps, _outcomes(found), strict=True)):
-        text += f" {'Then by' if number else 'The rest is lost to' if nearly else 'Limited by'} {_clauses(step)}: without {'it' if len(step.causes) == 1 else 'all of these'} {outcome} ({_factor(step.effect)})."
-    text += "" if nearly else _rest(found)
+        causes.append(
+            f"{'Then by' if number else 'The rest is lost to' if nearly else 'Limited by'} {_clauses(step)}: without {'it' if len(step.causes) == 1 else 'all of these'} {outcome} ({_factor(step.effect)})."
+        )
+    if not nearly and (left := _rest(found).strip()):
+        causes.append(left)
+    rest = []
     if found.without_effect:
-        text += f" These made no difference: {'; '.join(one.clause for one in found.without_effect[:4])}{_more(len(found.without_effect) - 4)}."
+        rest.append(
+            f"These made no difference: {'; '.join(one.clause for one in found.without_effect[:4])}{_more(len(found.without_effect) - 4)}."
+        )
     if untested := _untested(found):
-        text += f" Not tested: {'; '.join(untested[:3])}{_more(len(untested) - 3)}."
-    return text
+        rest.append(f"Not tested: {'; '.join(untested[:3])}{_more(len(untested) - 3)}.")
+    return f"{verdict}.", " ".join(causes), " ".join(rest)
 
 
 def _untested(found: Waterfall) -> list[str]:

@@ -34,7 +34,7 @@
   // --- one range of time for all figures
   const charts = [];
   const whole = data.span;
-  let range = [...whole], moving = false;
+  let range = [...(data.busy || whole)], moving = false;
   const setRange = (low, high) => {
     const width = Math.min(Math.max(high - low, 1e-6), whole[1] - whole[0]);
     const start = Math.min(Math.max(low, whole[0]), whole[1] - width);
@@ -260,6 +260,52 @@
     };
   };
 
+  // --- a figure as files: what it shows now
+  const save = (name, blob) => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  };
+  const shownLines = (plot) => plot.series.map((one, number) => [one, number]).slice(1).filter(([one]) => one.show && one.label);
+  // Without the title and the names of its lines, a picture elsewhere is not understood.
+  const picture = (plot, figure) => {
+    const from = plot.ctx.canvas, ratio = devicePixelRatio || 1, out = document.createElement("canvas"), lines = shownLines(plot).slice(0, 12);
+    const columns = Math.max(1, Math.floor(from.width / (220 * ratio))), rows = Math.ceil(lines.length / columns);
+    out.width = from.width;
+    out.height = from.height + (30 + 18 * rows) * ratio;
+    const ctx = out.getContext("2d");
+    ctx.fillStyle = style("--paper");
+    ctx.fillRect(0, 0, out.width, out.height);
+    ctx.fillStyle = style("--ink");
+    ctx.font = `bold ${14 * ratio}px sans-serif`;
+    ctx.fillText(figure.title, 8 * ratio, 20 * ratio);
+    ctx.drawImage(from, 0, 28 * ratio);
+    ctx.font = `${12 * ratio}px sans-serif`;
+    lines.forEach(([one], number) => {
+      const x = (8 + (number % columns) * 220) * ratio, y = from.height + (30 + 18 * Math.floor(number / columns) + 8) * ratio;
+      ctx.strokeStyle = typeof one.stroke === "function" ? one.stroke(plot, number + 1) : one.stroke;
+      ctx.lineWidth = 2 * ratio;
+      ctx.beginPath();
+      ctx.moveTo(x, y - 4 * ratio);
+      ctx.lineTo(x + 20 * ratio, y - 4 * ratio);
+      ctx.stroke();
+      ctx.fillText(one.label, x + 26 * ratio, y, 190 * ratio);
+    });
+    return out;
+  };
+  const csv = (plot) => {
+    const lines = shownLines(plot), [times] = plot.data, quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+    const rows = [["time_s", ...lines.map(([one]) => quoted(one.label))]];
+    for (let at = 0; at < times.length; at += 1) {
+      if (times[at] >= range[0] && times[at] <= range[1]) rows.push([times[at], ...lines.map(([, number]) => plot.data[number][at] ?? "")]);
+    }
+    return rows.map((row) => row.join(",")).join("\n") + "\n";
+  };
+  const savePicture = (plot, figure) => picture(plot, figure).toBlob((blob) => save(`${figure.id}.png`, blob));
+  const saveNumbers = (plot, figure) => save(`${figure.id}.csv`, new Blob([csv(plot)], { type: "text/csv" }));
+
   const build = (figure) => {
     const place = document.getElementById(`plot-${figure.id}`);
     if (!place) return;
@@ -331,6 +377,17 @@
     pinch(plot, () => ({ x: { range: [...range] } }), (x) => setRange(...x));
     place.append(box);
     charts.push({ plot, figure, place, height: () => (special ? 380 : 240) });
+    const saving = document.createElement("p");
+    saving.className = "panel-tools saving";
+    [["save PNG", () => savePicture(plot, figure)], ...(special ? [] : [["save CSV", () => saveNumbers(plot, figure)]])].forEach(([text, act]) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = text;
+      button.setAttribute("aria-label", `${text} of ${figure.title}`);
+      button.addEventListener("click", act);
+      saving.append(button);
+    });
+    place.closest("figure").append(saving);
     if (special) {
       key(place, special.keys.map(([label, name]) => ({ label, paint: () => style(name) })));
       const tools = document.createElement("p"), near = document.createElement("button"), all = document.createElement("button");
@@ -448,7 +505,7 @@
     refresh();
   });
   // For scripts that test the page.
-  window.longhaulReport = { charts, setRange, whole, range: () => range, shown: colours };
+  window.longhaulReport = { charts, setRange, picture, csv, whole, range: () => range, shown: colours };
 })();
 
 // What is wider than the page can be reached by keyboard, and has a line above it that says so.
