@@ -179,13 +179,18 @@ _MOSTLY = 0.8
 
 
 def _busy(result: Result, span: list[float]) -> list[float]:
-    """The time that is shown at first: the whole run, or until a little after the last byte was sent."""
+    """The time that is shown at first: the whole run, or until a little after the last byte was sent and the last transfer complete."""
     if not result.has_tables:
         return span
     import polars as pl
 
     sent = result.flows.filter(pl.col("throughput_bps") > 0)["time_s"]
-    last = float(f"{1.05 * float(sent.max() or 0.0):.3g}")  # type: ignore[arg-type]
+    ends = [
+        float(flow["start_s"]) + float(took)
+        for flow in result.summary["flows"]
+        if (took := flow["metrics"].get("completion_time_s")) is not None
+    ]
+    last = float(f"{1.05 * max([float(sent.max() or 0.0), *ends]):.3g}")  # type: ignore[arg-type]
     return [0.0, last] if 0 < last < _MOSTLY * span[1] else span
 
 
