@@ -21,9 +21,10 @@ from .values import folder, numbers
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
+    from pandas import DataFrame
 
     from .drawing import Drawing
-    from .plots import Look
+    from .plots.paper import Paper
 
 #: Columns by which a table is known for what it is.
 _COLUMNS = {
@@ -220,13 +221,9 @@ class Result:
             rows.append(row)
         return pl.DataFrame(rows, infer_schema_length=None)
 
-    def to_pandas(self, objects: str = "flows") -> Any:
-        """`table(objects)` as a pandas data frame; raises `ResultError` if pandas or pyarrow is not installed."""
-        frame = self.table(objects)
-        try:
-            return frame.to_pandas()
-        except ModuleNotFoundError as error:
-            raise ResultError(f"{error.name} is not installed here: pip install pandas pyarrow") from None
+    def to_pandas(self, objects: str = "flows") -> DataFrame:
+        """`table(objects)` as a frame of pandas; raises `ResultError` if pandas is not installed."""
+        return as_pandas(self.table(objects))
 
     def shared_links(self) -> list[tuple[int, dict[str, Any]]]:
         """Index and summary of the links that more than one flow uses (all, if there is none), busiest first."""
@@ -241,14 +238,16 @@ class Result:
         flows: Sequence[int] | None = None,
         start: float | None = None,
         end: float | None = None,
-        look: Look | None = None,
+        paper: Paper | None = None,
     ) -> Figure:
-        """A matplotlib figure; `longhaul.plots.KINDS` lists the kinds. Times in s. `longhaul.plots.look.look("ieee")` is for papers."""
+        """A matplotlib figure; `longhaul.plots.KINDS` lists the kinds. Times in s.
+
+        With `paper`, a `longhaul.plots.paper.Paper`, in the form for a paper; `longhaul.plots.save` writes it."""
         from . import plots
 
         if flows is not None:
             flows = numbers(flows, "flows", "numbers of flows")
-        return plots.draw(self, kind, plots.View(flows=flows, start=start, end=end), look)
+        return plots.draw(self, kind, plots.View(flows=flows, start=start, end=end), paper)
 
     def explain(self, flow: int | str | None = None, *, seconds: float = 30.0) -> str:
         """What limits the flows, as text: for each group the causes whose absence changes what its applications notice.
@@ -425,6 +424,17 @@ def read_table(file: Path, columns: Sequence[str] | None = None) -> pl.DataFrame
     if missing:
         raise ResultError(f"{file} is damaged: it is another table, without the column {missing[0]!r}")
     return frame
+
+
+def as_pandas(frame: pl.DataFrame) -> DataFrame:
+    """A frame of polars as one of pandas, without pyarrow; raises `ResultError` if pandas is not installed.
+
+    Time series have it too: `as_pandas(result.links)`."""
+    try:
+        import pandas
+    except ImportError:
+        raise ResultError("pandas is not installed: pip install pandas, or take the frames of polars") from None
+    return pandas.DataFrame({name: frame[name].to_numpy() for name in frame.columns})
 
 
 def flat_metrics(summary: dict[str, Any]) -> dict[str, float | None]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import qoe
+from . import latex, qoe
 from .explain import content_of, limit_title, main_limit
 from .results import Result, unit_of
 from .units import alike, counted, difference, plus_minus, quantity, significant
@@ -68,31 +68,20 @@ class Table:
     headings: list[tuple[str, str]]
     rows: list[list[str]]
 
-    def to_latex(self) -> str:
-        """A `tabular` with rules of booktabs, for papers.
+    def to_latex(self, names: int = 1) -> str:
+        """A `tabular` with rules of booktabs, for papers; the first `names` columns name the row. Units stand in the heads.
 
         >>> print(Table([("Flow", ""), ("Loss rate", "")], [["a_b", "1 %"]]).to_latex(), end="")
+        % \\usepackage{booktabs}
         \\begin{tabular}{lr}
         \\toprule
-        Flow & Loss rate \\\\
+        Flow & Loss rate (\\%) \\\\
         \\midrule
-        a\\_b & 1 \\% \\\\
+        a\\_b & 1 \\\\
         \\bottomrule
         \\end{tabular}
         """
-        lines = [[title for title, _ in self.headings], *self.rows]
-        head, *rest = (" & ".join(map(_latex, line)) + " \\\\" for line in lines)
-        columns = "l" + "r" * (len(self.headings) - 1)
-        parts = [
-            f"\\begin{{tabular}}{{{columns}}}",
-            "\\toprule",
-            head,
-            "\\midrule",
-            *rest,
-            "\\bottomrule",
-            "\\end{tabular}",
-        ]
-        return "\n".join(parts) + "\n"
+        return latex.table([title for title, _ in self.headings], self.rows, names) + "\n"
 
     def to_markdown(self) -> str:
         """A table as Markdown has it."""
@@ -101,21 +90,11 @@ class Table:
         return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
 
     def to_csv(self) -> str:
-        """Cells with their units, separated by commas."""
+        """Cells separated by commas; units stand in the heads where a column has one."""
+        heads, cells = latex.units_in_heads([title for title, _ in self.headings], self.rows)
         file = io.StringIO()
-        csv.writer(file, lineterminator="\n").writerows([[title for title, _ in self.headings], *self.rows])
+        csv.writer(file, lineterminator="\n").writerows([heads, *cells])
         return file.getvalue()
-
-
-#: Signs that LaTeX takes for its own, and signs of ours that its usual fonts lack.
-_LATEX = {
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"}, "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}",
-    "→": "$\\rightarrow$", "←": "$\\leftarrow$", "×": "$\\times$", "±": "$\\pm$", "−": "$-$", "–": "--", "µ": "\\textmu{}", "…": "\\ldots{}",
-}  # fmt: skip
-
-
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(sign, sign) for sign in text)
 
 
 def run_table(result: Result) -> Table:

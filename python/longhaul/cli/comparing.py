@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from .. import plots
+from .. import plots, tables
 from ..compare import Row, differing_settings, invalid, label, labels
 from ..compare import compare as compared
 from ..errors import ResultError
@@ -33,6 +33,13 @@ def compare(
     flows: str | None = typer.Option(
         None, "--flows", metavar="0,3,NAME", help="Only these flows in the figure, by number or name."
     ),
+    format: str | None = typer.Option(
+        None,
+        "--format",
+        metavar="|".join(options.TABLES),
+        help="Write the table so, for papers and notes; LaTeX needs booktabs.",
+        show_default=False,
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
 ) -> None:
     """Show two results of one scenario side by side, as simulated and emulated, with the settings that differ."""
@@ -43,6 +50,9 @@ def compare(
         settings = {path: list(values) for path, values in differing_settings(results)}
         bad = [invalid(result) for result in results]
         typer.echo(json.dumps({"rows": listed, "settings": settings, "invalid": bad}, indent=1))
+    elif format is not None:
+        options.one_of("--format", format, options.TABLES)
+        typer.echo(options.written(_table(results, rows), format, names=2), nl=False)
     else:
         _print(options.output(), results, rows)
     if figure is not None:
@@ -53,19 +63,28 @@ def compare(
         typer.echo(str(plots.save(draw(*results, flows=options.flows(flows, results[0].summary["flows"])), figure)))
 
 
-def _print(console: Console, results: tuple[Result, Result], rows: list[Row]) -> None:
-    console.print(f"[bold]{escape(results[0].name)}[/bold]")
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("", "", *labels(*results), "Difference"):
-        table.add_column(heading, justify="left" if not heading else "right")
+def _table(results: tuple[Result, Result], rows: list[Row]) -> tables.Table:
+    """A row for each metric of each object, which is named once."""
     definitions = results[0].definitions | results[1].definitions
+    lines: list[list[str]] = []
     before = ""
     for row in rows:
         definition = definitions.get(row.metric, {"title": row.metric, "unit": ""})
         values = alike((row.first, row.second), definition["unit"])
         difference = "–" if row.difference is None else f"{100 * row.difference:+.1f} %"
-        table.add_row(escape(row.object) if row.object != before else "", definition["title"], *values, difference)
+        lines.append([row.object if row.object != before else "", definition["title"], *values, difference])
         before = row.object
+    return tables.Table([(heading, "") for heading in ("", "", *labels(*results), "Difference")], lines)
+
+
+def _print(console: Console, results: tuple[Result, Result], rows: list[Row]) -> None:
+    console.print(f"[bold]{escape(results[0].name)}[/bold]")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    content = _table(results, rows)
+    for number, (heading, _) in enumerate(content.headings):
+        table.add_column(heading, justify="left" if number < 2 else "right")
+    for cells in content.rows:
+        table.add_row(*map(escape, cells))
     console.print(table)
     if settings := differing_settings(results):
         different = Table(title="Settings that differ", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)

@@ -16,6 +16,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from .. import tables
 from ..errors import LonghaulError
 from ..sweep import ENGINES
 from ..units import counted
@@ -61,6 +62,15 @@ def new_table(*headings: str) -> Table:
     for heading in headings:
         table.add_column(heading, overflow="fold")
     return table
+
+
+#: How a table can be written.
+TABLES = ("markdown", "latex", "csv")
+
+
+def written(table: tables.Table, format: str, names: int = 1) -> str:
+    """A table in one of the formats; its first `names` columns name the row."""
+    return {"markdown": table.to_markdown, "latex": lambda: table.to_latex(names), "csv": table.to_csv}[format]()
 
 
 class UsageError(LonghaulError):

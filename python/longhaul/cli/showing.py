@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from .. import confined, document, drawing, inventory, load, outputs, plots, tables
 from ..errors import LonghaulError, OutputError, PlotError
 from ..explain import content_of
-from ..plots import look
 from ..progress import of_report
+from ..results import Result
 from ..sweep import SweepResult
 from . import options
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ..plots.paper import Paper
+
+#: So many other metrics of a sweep are named.
+_NAMED = 8
 FORCE = typer.Option(False, "--force", help="Replace also what was changed since Longhaul wrote it.")
 RESULT = typer.Argument(..., help="Result directory of a run or a sweep.", show_default=False)
 
@@ -24,41 +33,43 @@ def plot(
         None,
         "--kind",
         "-k",
-        help=f"Figures: {', '.join(plots.KINDS)}; of a sweep: names of metrics, or all; may be repeated, or a list with commas  [default: all of a run; of a sweep the one that its report begins with]",
+        help=f"Figures: {', '.join(plots.KINDS)}; of a sweep: names of metrics; may be repeated, or a list with commas  [default: all of a run; of a sweep the first metric of its table]",
         show_default=False,
         autocompletion=options.starting_with(lambda: plots.KINDS),
     ),
-    png: bool = typer.Option(False, "--png", help="Save as PNG (the default)."),
-    pdf: bool = typer.Option(False, "--pdf", help="Save as PDF, for papers."),
-    svg: bool = typer.Option(False, "--svg", help="Save as SVG."),
+    everything: bool = typer.Option(False, "--all", help="Of a sweep: a figure for each metric."),
     format: list[str] | None = typer.Option(
         None,
         "--format",
-        metavar="FORMAT",
-        help=f"Formats: {', '.join(plots.FORMATS)}; may be repeated, or a list with commas.",
+        metavar="png|pdf|svg|pgf",
+        help="Formats; may be repeated, or a list with commas. PGF code is for LaTeX, and takes the document's font  [default: png]",
         show_default=False,
+        autocompletion=options.starting_with(lambda: plots.FORMATS),
     ),
-    style: str = typer.Option(
-        "",
+    png: bool = typer.Option(False, "--png", help="The same as --format png."),
+    pdf: bool = typer.Option(False, "--pdf", help="The same as --format pdf."),
+    svg: bool = typer.Option(False, "--svg", help="The same as --format svg."),
+    style: str | None = typer.Option(
+        None,
         "--style",
         metavar="ieee|acm",
-        help="Column width, font and size of a paper, no title, the legend inside.",
-        show_default=False,
+        help="For a paper: width of a column, font and size of IEEE's or ACM's class.",
     ),
-    width: str = typer.Option(
-        "",
-        "--width",
-        metavar="3.4in",
-        help="Width of the figure (in, mm, cm, pt); the legend then stands inside.",
-        show_default=False,
+    width: str | None = typer.Option(
+        None, "--width", metavar="3.4in", help="For a paper: the width, in in, cm, mm or TeX's pt (\\the\\columnwidth)."
     ),
-    height: str = typer.Option("", "--height", metavar="2in", help="Its height.", show_default=False),
-    font: str = typer.Option(
-        "", "--font", metavar="NAME", help="A font that is installed, as in --font Times.", show_default=False
+    height: str | None = typer.Option(None, "--height", metavar="2in", help="For a paper: the height."),
+    font: str | None = typer.Option(
+        None, "--font", metavar="Times", help="For a paper: the font; one that looks like it where it is missing."
     ),
-    size: float | None = typer.Option(None, "--size", metavar="POINTS", help="Size of its texts.", show_default=False),
+    size: float | None = typer.Option(
+        None, "--size", metavar="8", help="For a paper: the size of all texts, in points."
+    ),
     title: bool | None = typer.Option(
-        None, "--title/--no-title", help="With a title, or without; papers have captions.", show_default=False
+        None,
+        "--title/--no-title",
+        help="For a paper: with a title, or without, as --style has it; the caption of a paper is one.",
+        show_default=False,
     ),
     flows: str | None = typer.Option(
         None, "--flows", metavar="0,3,NAME", help="Only these flows or groups, by number or name."
@@ -76,19 +87,24 @@ def plot(
     confined.check_tables()
     loaded = load(result)
     wanted_kinds = options.words(kind)
-    formats = [name for name, wanted in (("png", png), ("pdf", pdf), ("svg", svg)) if wanted]
-    formats = list(dict.fromkeys([*formats, *options.words(format)])) or ["png"]
-    if unknown_formats := [name for name in formats if name not in plots.FORMATS]:
-        raise PlotError(f"no format {unknown_formats[0]!r}; the formats are {', '.join(plots.FORMATS)}")
-    shown = look.look(style, width, height, font, size, title)
+    formats = [options.one_of("--format", name, plots.FORMATS) for name in options.words(format)]
+    formats += [name for name, wanted in (("png", png), ("pdf", pdf), ("svg", svg)) if wanted and name not in formats]
+    formats = formats or ["png"]
+    paper = None
+    if any(one is not None for one in (style, width, height, font, size, title)) or "pgf" in formats:
+        from ..plots.paper import Paper
+
+        paper = Paper.of(style, width, height, font, size, title)
+        if paper.note:
+            options.messages.print(f"note: {paper.note}", markup=False)
+    if everything and wanted_kinds:
+        raise PlotError("--all draws every figure: leave out --kind")
     # Which figures are Longhaul's is listed in the result, or in the folder that is named.
     root, inside = (out, "") if out else (result, "plots/")
     if isinstance(loaded, SweepResult):
         loaded.check()
-        kinds = list(wanted_kinds or tables.report_metrics(loaded)[:1])
-        if kinds == ["all"]:
-            kinds = [metric for metric in loaded.metrics if "." not in metric]
-        figures = [(name, loaded.plot(name, over, shown)) for name in kinds]
+        draws = partial(_of_sweep, loaded, over, paper)
+        kinds = wanted_kinds or _metrics(loaded, everything)
     else:
         view = plots.View(flows=options.flows(flows, loaded.summary["flows"]), start=start, end=end)
         unknown = [name for name in wanted_kinds if name not in plots.KINDS]
@@ -100,11 +116,36 @@ def plot(
                 f"{result / 'flows.parquet'} is missing: the run was made without time series, or the file was deleted;"
                 f" --kind {held} draws what the summary holds"
             )
-        figures = [(name, plots.draw(loaded, name, view, shown)) for name in wanted_kinds or plots.kinds_for(loaded)]
+        draws = partial(_of_run, loaded, view, paper)
+        kinds = wanted_kinds or plots.kinds_for(loaded)
+    figures = [(name, draws(name)) for name in kinds]
     for name, figure in figures:
-        for kind_of_file in formats:
-            data = plots.figure_bytes(figure, kind_of_file, dpi, look=shown)
-            typer.echo(str(inventory.put(root, f"{inside}{name}.{kind_of_file}", data, force=force)))
+        for ending in formats:
+            data = plots.figure_bytes(figure, ending, dpi)
+            typer.echo(str(inventory.put(root, f"{inside}{name}.{ending}", data, force=force)))
+
+
+def _of_run(result: Result, view: plots.View, paper: Paper | None, kind: str) -> Figure:
+    return plots.draw(result, kind, view, paper)
+
+
+def _of_sweep(sweep: SweepResult, over: str | None, paper: Paper | None, metric: str) -> Figure:
+    return sweep.plot(metric, over, paper=paper)
+
+
+def _metrics(sweep: SweepResult, everything: bool) -> list[str]:
+    """The metrics of a sweep that are drawn if none is chosen: the first of its table, or all of the whole run."""
+    whole = [metric for metric in sweep.metrics if "." not in metric]
+    if everything:
+        return whole
+    chosen, *others = tables.first_metrics(sweep)
+    more = [metric for metric in dict.fromkeys([*others, *whole]) if metric != chosen]
+    if more:
+        named = ", ".join(more[:_NAMED]) + (", …" if len(more) > _NAMED else "")
+        options.messages.print(
+            f"{chosen} is drawn; others by --kind: {named}; all {len(more) + 1}: --all", markup=False
+        )
+    return [chosen]
 
 
 def report(
@@ -186,7 +227,6 @@ def draw(
 
 #: What a table can be of, and how it can be written.
 _OF = ("flows", "groups", "links", "run", "points")
-_AS = ("markdown", "latex", "csv")
 
 
 def table(
@@ -199,7 +239,7 @@ def table(
         show_default=False,
     ),
     format: str = typer.Option(
-        "markdown", "--format", metavar="|".join(_AS), help="How the table is written; LaTeX needs booktabs."
+        "markdown", "--format", metavar="|".join(options.TABLES), help="How the table is written; LaTeX needs booktabs."
     ),
     metrics: list[str] | None = typer.Option(
         None,
@@ -210,14 +250,15 @@ def table(
     ),
 ) -> None:
     """Print the numbers of a result as a table for papers and notes."""
-    options.one_of("the format", format, _AS)
+    options.one_of("--format", format, options.TABLES)
     loaded = load(result)
     if isinstance(loaded, SweepResult):
         loaded.check()
         options.one_of("--of for a sweep", of or "points", ("points",))
         made = tables.cell_table(loaded, options.words(metrics) or tables.report_metrics(loaded))
+        names = len(tables.varied(loaded))
     else:
         kind = options.one_of("--of for a run", of or "flows", _OF[:-1])
         made = tables.run_table(loaded) if kind == "run" else tables.object_table(loaded, kind, short=True)
-    write = {"markdown": made.to_markdown, "latex": made.to_latex, "csv": made.to_csv}
-    typer.echo(write[format](), nl=False)
+        names = 1
+    typer.echo(options.written(made, format, names), nl=False)

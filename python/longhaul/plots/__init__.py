@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import importlib
 import io
+import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import PlotError
 from ..outputs import write
 from ..results import Result
-from .look import Look, drawn_with
 from .view import View
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["KINDS", "Look", "View", "draw", "figure_bytes", "kinds_for", "looking", "save"]
+    from .paper import Paper
+
+__all__ = ["KINDS", "View", "draw", "figure_bytes", "finished", "kinds_for", "save"]
 
 #: Every kind of figure of one run, in the order of the report, with its module and function; these are imported when
 #: drawn, since matplotlib takes longer to load than many a run.
@@ -36,25 +38,36 @@ KINDS = {
 FORMATS = ("png", "pdf", "svg", "pgf")
 
 
-def draw(result: Result, kind: str, view: View | None = None, look: Look | None = None) -> Figure:
-    """Draws one figure; raises `PlotError` if the kind is unknown or the result does not hold what it takes."""
+def draw(result: Result, kind: str, view: View | None = None, paper: Paper | None = None) -> Figure:
+    """Draws one figure, in the form of `paper` if it is given.
+
+    Raises `PlotError` if the kind is unknown, the result does not hold what it takes, or the paper has no room for it.
+    """
     if kind not in KINDS:
         raise PlotError(f"no figure {kind!r}; the figures are {', '.join(KINDS)}")
     module, function = KINDS[kind]
-    return looking(
-        lambda: getattr(importlib.import_module(f".{module}", __package__), function)(result, view or View()), look
-    )
+    drawing = getattr(importlib.import_module(f".{module}", __package__), function)
+    return finished(lambda: drawing(result, view or View()), paper)
 
 
-def looking(drawing: Callable[[], Figure], look: Look | None = None) -> Figure:
-    """A figure in the look of papers, if one is given, with its panels where their texts leave room."""
+def finished(drawing: Callable[[], Figure], paper: Paper | None = None) -> Figure:
+    """What `drawing` returns, with its margins, or in the form of a paper."""
     from . import margins, style
 
-    with drawn_with(look), style.styled():
+    # Names may have dollar signs.
+    plain = {"text.parse_math": False}
+    if paper is None:
+        with style.styled(plain):
+            figure = drawing()
+            margins.place(figure)
+            return figure
+    from .paper import fit
+
+    with style.styled(plain | paper.settings()), warnings.catch_warnings():
+        # Computer Modern has no minus sign; the font after it in the list has one.
+        warnings.filterwarnings("ignore", "cmr10 font should ideally")
         figure = drawing()
-        if look is not None and look.changes:
-            look.applied(figure)
-        margins.place(figure)
+        fit(figure, paper)
         return figure
 
 
@@ -70,34 +83,26 @@ def kinds_for(result: Result) -> list[str]:
     return kinds
 
 
-def figure_bytes(figure: Figure, format: str, dpi: int = 160, *, text: bool = False, look: Look | None = None) -> bytes:
-    """A figure as the bytes of a PNG, PDF, SVG or PGF file; the same figure gives the same bytes. PGF needs LaTeX.
+def figure_bytes(figure: Figure, format: str, dpi: int = 160, *, text: bool = False) -> bytes:
+    """A figure as the bytes of a PNG, PDF, SVG or PGF file; the same figure gives the same bytes.
 
     With `text` an SVG has its text as text, in the reader's font: a third of the size and half of the work. Otherwise it
     has outlines, which look the same everywhere.
     """
-    stamps: dict[str, dict[str, Any]] = {
-        "pdf": {"CreationDate": None},
-        "svg": {"Date": None},
-        "png": {},
-        "pgf": {},
-    }
-    if format not in stamps:
+    stamps = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
+    if format not in FORMATS:
         raise PlotError(f"a figure cannot be saved as {format!r}; the formats are {', '.join(FORMATS)}")
     from . import style
 
-    buffer: Any = io.BytesIO()
-    try:
-        with drawn_with(look), style.styled(svg_fonttype="none" if text else "path"):
-            extra: Any = {} if format == "pgf" else {"metadata": stamps[format]}
-            figure.savefig(buffer, format=format, dpi=dpi, **extra)
-    except (FileNotFoundError, RuntimeError) as error:
-        if format != "pgf":
-            raise
-        raise PlotError(
-            f"PGF needs LaTeX (xelatex) to measure its texts, which is not installed here ({error})"
-        ) from None
-    return bytes(buffer.getvalue())
+    if format == "pgf":
+        from .pgf import code
+
+        with style.styled():
+            return code(figure).encode()
+    buffer = io.BytesIO()
+    with style.styled({"svg.fonttype": "none" if text else "path"}):
+        figure.savefig(buffer, format=format, dpi=dpi, metadata=stamps[format])
+    return buffer.getvalue()
 
 
 def save(figure: Figure, path: Path, dpi: int = 160, *, force: bool = False) -> Path:

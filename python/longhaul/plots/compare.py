@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from ..compare import labels as labels_of
 from ..errors import PlotError
 from ..results import Result
-from . import margins, style
+from . import decimation, finished, style
 
 #: Column of `flows.parquet`, its unit, and what it is called.
 _PANELS = (("goodput_bps", "bit/s", "Goodput"), ("cwnd_bytes", "B", "cwnd"), ("srtt_s", "s", "SRTT"))
@@ -27,7 +27,8 @@ def draw(first: Result, second: Result, flows: Sequence[int] | None = None) -> F
         raise PlotError(f"there is no such flow; the results have flows 0 to {len(names) - 1}")
     labels = labels_of(first, second)
     lines: tuple[tuple[Result, str, Any], ...] = ((first, labels[0], "-"), (second, labels[1], (0, (5, 2))))
-    with style.styled():
+
+    def drawing() -> Figure:
         figure, panels = style.new(len(_PANELS))
         for axes, (column, unit, title) in zip(panels, _PANELS, strict=True):
             largest = 0.0
@@ -35,14 +36,14 @@ def draw(first: Result, second: Result, flows: Sequence[int] | None = None) -> F
                 for number, flow in enumerate(shown):
                     table = result.flows.filter(pl.col("flow") == flow).select("time_s", column).drop_nulls()
                     colour = style.COLOURS[number % len(style.COLOURS)]
-                    axes.plot(
-                        table["time_s"], table[column], color=colour, linestyle=dashes, label=f"{names[flow]}, {label}"
-                    )
+                    line = decimation.line(table["time_s"].to_numpy(), table[column].to_numpy().astype(float))
+                    axes.plot(*line, color=colour, linestyle=dashes, label=f"{names[flow]}, {label}")
                     largest = max([largest, *table[column].to_list()])
             style.from_zero(axes, largest)
             style.quantity_axis(axes.yaxis, largest, unit, title)
         style.title(panels[0], f"{labels[0]} and {labels[1]}", first.name)
         style.legend_outside(panels[0])
         style.time_axis(panels[-1], 0.0, max(result.summary["duration_s"] for result in (first, second)))
-        margins.place(figure)
-    return figure
+        return figure
+
+    return finished(drawing)

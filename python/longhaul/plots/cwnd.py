@@ -10,7 +10,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from ..results import Result
-from . import lines, script, style
+from . import decimation, lines, script, style
 from .view import View
 
 
@@ -27,8 +27,7 @@ def draw(result: Result, view: View) -> Figure:
             if not shown.size:
                 continue
             axes.plot(
-                rows["time_s"].to_numpy(),
-                values,
+                *decimation.line(rows["time_s"].to_numpy(), values),
                 color=style.COLOURS[number],
                 linewidth=0.9,
                 linestyle=(0, (1, 1)),

@@ -27,6 +27,25 @@ def line(x: Values, y: Values) -> tuple[Values, Values]:
     return x[kept], y[kept]
 
 
+def band(x: Values, low: Values, high: Values) -> tuple[Values, Values, Values]:
+    """The edges of a band over rising x: of each column the least of the lower and the largest of the upper one."""
+    if len(x) <= 4 * COLUMNS:
+        return x, low, high
+    starts = _runs(_columns(x))
+    # A gap in a column stays one only where nothing else is in it.
+    return x[starts], np.fmin.reduceat(low, starts), np.fmax.reduceat(high, starts)
+
+
+def peaks(x: Values, y: Values) -> tuple[Values, Values]:
+    """Marks at rising x of which each column has one, its largest."""
+    if len(x) <= COLUMNS:
+        return x, y
+    starts = _runs(_columns(x))
+    run = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(x))))
+    kept = _firsts(run, np.flatnonzero(y == np.maximum.reduceat(y, starts)[run]))
+    return x[kept], y[kept]
+
+
 def ranges(x: Values, low: Values, high: Values) -> tuple[Values, Values]:
     """Vertical strokes from `low` to `high` at rising x as one line with gaps (`nan`): what overlaps within a column,
     or is less than a row apart, is one stroke; the rest stays as it is."""

@@ -132,13 +132,12 @@ def _bands(axes: Axes, frame: pl.DataFrame, column: str, result: Result) -> floa
         time = stats["time_s"].to_numpy()
         low, high = stats["low"].to_numpy().astype(float), stats["high"].to_numpy().astype(float)
         if len(ids) == 1:
-            axes.plot(time, high, color=colour, linestyle=style.DASHES[number], label=f"{name}: 1 flow")
+            line = decimation.line(time, high)
+            axes.plot(*line, color=colour, linestyle=style.DASHES[number], label=f"{name}: 1 flow")
             largest = max(largest, largest_of(high))
             continue
         axes.fill_between(
-            time,
-            low,
-            high,
+            *decimation.band(time, low, high),
             facecolor=colour,
             alpha=0.22,
             linewidth=0,
@@ -149,11 +148,11 @@ def _bands(axes: Axes, frame: pl.DataFrame, column: str, result: Result) -> floa
             rows = members.filter(pl.col("flow") == flow)
             values = rows[column].to_numpy().astype(float)
             label = f"{name}: single flows" if i == 0 else None
-            axes.plot(rows["time_s"].to_numpy(), values, color=colour, linewidth=0.6, alpha=0.75, label=label)
+            line = decimation.line(rows["time_s"].to_numpy(), values)
+            axes.plot(*line, color=colour, linewidth=0.6, alpha=0.75, label=label)
             largest = max(largest, largest_of(values))
         axes.plot(
-            time,
-            stats["median"].to_numpy(),
+            *decimation.line(time, stats["median"].to_numpy()),
             color=colour,
             linewidth=2.2,
             linestyle=style.DASHES[number],

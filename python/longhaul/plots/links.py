@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from ..errors import PlotError
 from ..results import Result
 from ..units import quantity
-from . import script, style
+from . import decimation, script, style
 from .view import View
 
 #: At most so many links in one figure: the busiest.
@@ -75,18 +75,23 @@ def draw_queue(result: Result, view: View) -> Figure:
             rows["queue_max_packets"].to_numpy().astype(float),
         )
         queue.fill_between(
-            time,
-            length,
-            peak,
+            *decimation.band(time, length, peak),
             facecolor=colour,
             alpha=0.25,
             linewidth=0,
             label=f"{_label(link)}:\nmaximum between samples",
         )
-        queue.plot(time, length, color=colour, linestyle=dashes, label=f"{_label(link)}:\nat sampling times")
+        queue.plot(
+            *decimation.line(time, length), color=colour, linestyle=dashes, label=f"{_label(link)}:\nat sampling times"
+        )
         average = rows["queue_average_packets"].to_numpy().astype(float)
         if not np.isnan(average).all():
-            queue.plot(time, average, color=style.AVERAGE, linestyle=dashes, label=f"{_label(link)}:\nRED's average")
+            queue.plot(
+                *decimation.line(time, average),
+                color=style.AVERAGE,
+                linestyle=dashes,
+                label=f"{_label(link)}:\nRED's average",
+            )
         longest = max(longest, float(np.nanmax(peak, initial=0)))
         for column, marker, name in (
             ("drops_queue", "v", "queue"),
@@ -97,10 +102,11 @@ def draw_queue(result: Result, view: View) -> Figure:
             if lost.any():
                 shown = lost > 0
                 kind = "" if column == "marks" else "drops: "
-                drops.vlines(time[shown], 0, lost[shown], color=colour, linewidth=0.9)
+                at, number_lost = decimation.peaks(time[shown], lost[shown])
+                drops.vlines(at, 0, number_lost, color=colour, linewidth=0.9)
                 drops.plot(
-                    time[shown],
-                    lost[shown],
+                    at,
+                    number_lost,
                     marker if shown.sum() <= 120 else "|",
                     color=colour,
                     markersize=3.5,

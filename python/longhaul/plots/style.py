@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import matplotlib
@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import AutoMinorLocator, FuncFormatter, LogLocator, NullLocator
 
 from ..units import scaled_unit, significant
-from . import look
 
 #: Okabe and Ito's palette (Color Universal Design, 2008), dark colours first; yellow is left out: it fades on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#7F7F7F")
@@ -30,6 +29,8 @@ DASHES: tuple[Any, ...] = (
 )
 HATCHES = ("", "////", "||||", "\\\\\\\\", "xxxx", "----", "++", "oo")
 LIMIT = "#444444"
+#: The end of a name in the legend of what lies above the axis.
+OFF_SCALE = " ↑ off scale"
 #: What a queue discipline goes by, over what is in the queue.
 AVERAGE = "#000000"
 _LIMIT_DASHES: tuple[Any, ...] = (
@@ -65,11 +66,9 @@ _SETTINGS: Any = {
 }
 
 
-def styled(**changes: Any) -> Any:
-    """The context in which figures are made and saved; `changes` are settings of matplotlib with `_` for dots."""
-    return matplotlib.rc_context(
-        _SETTINGS | look.current().settings() | {name.replace("_", "."): value for name, value in changes.items()}
-    )
+def styled(changes: Mapping[str, Any] | None = None) -> Any:
+    """The context in which figures are made and saved; `changes` are further settings of matplotlib."""
+    return matplotlib.rc_context(_SETTINGS | dict(changes or {}))
 
 
 def new(
@@ -151,7 +150,7 @@ def limit_steps(axes: Axes, times: Sequence[float], values: Sequence[float], lab
         drawstyle="default" if constant else "steps-post",
         scalex=False,
         scaley=False,
-        label=label + (" ↑ off scale" if above else ""),
+        label=label + (OFF_SCALE if above else ""),
         **extra,
     )
 

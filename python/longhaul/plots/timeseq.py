@@ -136,7 +136,7 @@ def _panel(axes: Axes, segments: Segments, span: tuple[float, float], unit: str)
     margin = 0.08 * (top - lowest) or 1.0
     if right.size:
         within = bool(np.median(right) <= top + 6 * margin)
-        label = "ACK + advertised window" + ("" if within else " ↑ off scale")
+        label = "ACK + advertised window" + ("" if within else style.OFF_SCALE)
         axes.step(
             *(decimation.line(time, right) if within else (time[:0], right[:0])),
             where="post",

@@ -12,16 +12,17 @@ from .. import stats
 from ..errors import PlotError, ResultError
 from ..naming import meant
 from ..qoe import title
-from ..results import Result, load_run, read_table, unit_of
+from ..results import Result, as_pandas, load_run, read_table, unit_of
 from ..units import counted
-from ..values import folder
+from ..values import folder, word
 from .metrics import refuse_unknown
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
+    from pandas import DataFrame
 
-    from ..plots import Look
+    from ..plots.paper import Paper
 
 
 #: What to do about files that are made from the runs.
@@ -173,6 +174,12 @@ class SweepResult:
             wide = wide.join(part, on="cell", how="left", maintain_order="left")
         return wide
 
+    def to_pandas(self, table: str = "runs") -> DataFrame:
+        """`runs`, a row per run, or `cells`, one per point and metric, as a frame of pandas.
+
+        Raises `ResultError` if pandas is not installed."""
+        return as_pandas({"runs": self.runs, "cells": self.cells}[word(table, "table", ("runs", "cells"))])
+
     def paired(self, metric: str, parameter: str, baseline: Any) -> pl.DataFrame:
         """Differences to a baseline, seed by seed: `mean`, 95 % interval and number of pairs for each other value.
 
@@ -202,14 +209,16 @@ class SweepResult:
                 rows.append({**row, "pairs": e.n, "mean": e.mean, "ci95_low": e.low, "ci95_high": e.high})
         return pl.DataFrame(rows)
 
-    def plot(self, metric: str = "goodput_bps", parameter: str | None = None, look: Look | None = None) -> Figure:
-        """A metric over a parameter: means with 95 % intervals, one line for each combination of the others."""
-        from ..plots import looking, sweep
+    def plot(self, metric: str = "goodput_bps", parameter: str | None = None, paper: Paper | None = None) -> Figure:
+        """A metric over a parameter: means with 95 % intervals, one line for each combination of the others.
+
+        With `paper`, a `longhaul.plots.paper.Paper`, in the form for a paper."""
+        from ..plots import finished, sweep
 
         if metric not in self.metrics:
             hint = meant(metric, self.metrics) or "; `longhaul list metrics` explains all"
             raise PlotError(f"no run of this sweep has a value of the metric {metric!r}{hint}")
-        return looking(lambda: sweep.draw(self, metric, parameter), look)
+        return finished(lambda: sweep.draw(self, metric, parameter), paper)
 
     def report(
         self,
