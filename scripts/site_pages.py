@@ -57,6 +57,13 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Puts the reference of scenarios before other pages that have the word that is searched for."""
+    if page.file.src_uri.startswith("reference/scenario-"):
+        page.meta["search"] = {"boost": 4}
+    return markdown
+
+
 def _front() -> str:
     """The front page: its text with what README.md and the report beside it have."""
     text = _relinked((FRONT / "index.md").read_text(encoding="utf-8"), Path("site"), Path())
