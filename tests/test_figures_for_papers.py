@@ -465,3 +465,18 @@ def test_frames_of_pandas(monkeypatch, two, command, sweep_file, tmp_path):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ResultError, match="pandas is not installed: pip install pandas"):
         two.to_pandas()
+
+
+def test_completion_times_count_what_was_not_finished(two):
+    """One of two transfers is done: the curve ends at 50 %, and the legend has the other."""
+    for flow, time in zip(two.summary["flows"], (3.0, None), strict=True):
+        flow["group"] = "files"
+        flow["metrics"]["completion_time_s"] = time
+    figure = two.plot("completion", paper=IEEE)
+    (line,) = figure.axes[0].lines
+    assert max(line.get_ydata()) == 0.5
+    assert "2 transfers, 1 not finished" in figure.axes[0].get_legend().get_texts()[0].get_text().replace("\n", " ")
+    for flow in two.summary["flows"]:
+        flow["metrics"]["completion_time_s"] = None
+    with pytest.raises(PlotError, match="no transfer of these flows was finished"):
+        two.plot("completion")

@@ -33,6 +33,7 @@ KINDS = {
     "cc": ("cc", "draw"),
     "limits": ("limits", "draw"),
     "fairness": ("fairness", "draw"),
+    "completion": ("fairness", "draw_completion"),
     "timeseq": ("timeseq", "draw"),
 }
 FORMATS = ("png", "pdf", "svg", "pgf")
@@ -73,9 +74,11 @@ def finished(drawing: Callable[[], Figure], paper: Paper | None = None) -> Figur
 
 def kinds_for(result: Result) -> list[str]:
     """The kinds that this result can fill."""
-    kinds = list(KINDS) if result.has_tables else ["limits", "fairness"]
+    kinds = list(KINDS) if result.has_tables else ["limits", "fairness", "completion"]
     if len(result.summary["flows"]) < 2:
         kinds.remove("fairness")
+    if sum(flow["metrics"].get("completion_time_s") is not None for flow in result.summary["flows"]) < 2:
+        kinds.remove("completion")
     if "timeseq" in kinds and not result.has_segments:
         kinds.remove("timeseq")
     if "cc" in kinds and not result.has_cc:

@@ -1,8 +1,9 @@
-"""How evenly the flows share: the distribution of their goodputs, and Jain's index."""
+"""Distributions over flows: of their goodputs with Jain's index, and of the completion times of transfers."""
 
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
@@ -10,7 +11,7 @@ from .. import qoe
 from ..errors import PlotError
 from ..results import Result
 from ..stats import jain_index
-from ..units import quantity
+from ..units import counted, quantity
 from . import style
 from .view import View
 
@@ -31,18 +32,8 @@ def draw(result: Result, view: View) -> Figure:
         rates = {"all flows": everything}
     figure, (axes,) = style.new()
     for number, (group, values) in enumerate(rates.items()):
-        ordered = np.sort(values)
-        share = np.arange(1, len(ordered) + 1) / len(ordered)
-        axes.step(
-            np.concatenate(([ordered[0]], ordered)),
-            np.concatenate(([0.0], share)),
-            where="post",
-            color=style.COLOURS[number],
-            linestyle=style.DASHES[number],
-            label=f"{group}: {len(ordered)} flows,\nJain's index {jain_index(values):.3f}"
-            if len(ordered) > 1
-            else group,
-        )
+        index = f"{group}: {len(values)} flows,\nJain's index {jain_index(values):.3f}"
+        _cumulative(axes, number, values, len(values), index if len(values) > 1 else group)
     mean = float(np.mean(everything))
     axes.axvline(
         mean,
@@ -62,3 +53,45 @@ def draw(result: Result, view: View) -> Figure:
     style.title(axes, f"Fairness{index}", result.name)
     style.legend_outside(axes)
     return figure
+
+
+def draw_completion(result: Result, view: View) -> Figure:
+    """Cumulative distribution of completion times, one curve per group; transfers that were not finished keep it below 100 %."""
+    chosen = set(view.flow_ids(result))
+    times: dict[str, list[float | None]] = {}
+    for flow in result.summary["flows"]:
+        if flow["id"] in chosen and "completion_time_s" in flow["metrics"]:
+            times.setdefault(str(flow["group"]), []).append(flow["metrics"]["completion_time_s"])
+    done = [time for group in times.values() for time in group if time is not None]
+    if not done:
+        raise PlotError(f"{result.name!r}: no transfer of these flows was finished; transfers have a size in `app`")
+    if len(times) > _GROUPS:
+        times = {"all flows": [time for group in times.values() for time in group]}
+    figure, (axes,) = style.new()
+    for number, (group, values) in enumerate(times.items()):
+        finished = [time for time in values if time is not None]
+        lacking = len(values) - len(finished)
+        label = f"{group}: {counted(len(values), 'transfer')}" + (f",\n{lacking} not finished" if lacking else "")
+        if finished:
+            _cumulative(axes, number, finished, len(values), label)
+    axes.set_xlim(0, max(done) * 1.05)
+    axes.set_ylim(0, 1.02)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.set_ylabel("share of transfers within")
+    style.quantity_axis(axes.xaxis, max(done), "s", "completion time")
+    style.title(axes, "Completion times", result.name)
+    style.legend_outside(axes)
+    return figure
+
+
+def _cumulative(axes: Axes, number: int, values: list[float], of: int, label: str) -> None:
+    """The share of `of` things that have at most each value, in the look of the line with this number."""
+    ordered = np.sort(values)
+    axes.step(
+        np.concatenate(([ordered[0]], ordered)),
+        np.concatenate(([0.0], np.arange(1, len(ordered) + 1) / of)),
+        where="post",
+        color=style.COLOURS[number],
+        linestyle=style.DASHES[number],
+        label=label,
+    )
