@@ -213,7 +213,8 @@ fn beside_cubic(share: &str) -> Vec<[f64; 2]> {
     let beside = |start| {
         let flows = flow("hop", DOWN, &format!("{start} s"), "{ kind = \"bulk\" }")
             + &flow("other", DOWN, "2 s", "{ kind = \"bulk\" }")
-            + "tcp = { variant = \"linux\", congestion = \"cubic\" }\n";
+            // A sender whose buffer is full keeps a fixed amount in flight: no rival that a loss can slow down (docs/STATUS.md).
+            + "tcp = { variant = \"linux\", congestion = \"cubic\", send_buffer_windows = 0 }\n";
         let settings =
             format!("\"hop\", share = \"{share}\", forward_rate = \"40 Mbit/s\" }}\nflows = [\"hop\"]\n");
         let summary = satellite("", &format!("{}{flows}", HOP.replace("\"hop\" }\n", &settings)));
