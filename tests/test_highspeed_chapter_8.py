@@ -107,3 +107,15 @@ def test_the_small_scale_runs(tmp_path: Path):
     windows = {name: measures.windows(results, name)[1e-3] for name in points.RESPONSES}
     assert 0.7 < windows["HSTCP, Low_Window 200"] / windows["standard"] < 1.4
     assert [target.id for target in TARGETS if not target.experiments] == []
+
+
+def test_the_cause_of_n1_has_the_numbers_of_its_table():
+    """The reason's 0.69 is the page's median over its formula, and its parts of a longer run are of the same formula."""
+    page = (Path(__file__).parents[1] / "docs/studies/highspeed-chapter-8.md").read_text(encoding="utf-8")
+    row = next(line for line in page.splitlines() if line.startswith("| HSTCP, Low_Window 200 |"))
+    measured, formula = (float(text.strip(" ()")) for text in row.split("|")[2].split())
+    assert formula == pytest.approx(points.RESPONSES["HSTCP, Low_Window 200"].window(1e-5), abs=0.5)
+    reason = next(target.reason for target in TARGETS if target.id == "N1")
+    assert f"{measured / formula:.2f} of its formula" in reason
+    assert all(f"{packets}" in reason for packets in (731, 783, 825))
+    assert f"{731 / formula:.2f} to {825 / formula:.2f} of it" in reason
