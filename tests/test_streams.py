@@ -33,6 +33,7 @@ PRINTING = {
     "run --json": "run small.toml --json --out r",
     "schema": "schema",
     "sweep": "sweep sweep.toml --out s",
+    "table": "table a",
     "verify": "verify a",
 }
 
@@ -46,7 +47,7 @@ def started(arguments, cwd, settings=LOCALES[1], **streams):
 
 def test_every_command_that_prints_is_tried():
     names = {command.name for command in cli.app.registered_commands}
-    others = {"advise", "bench", "demo", "design", "pep-config", "plot", "report", "reproduce", "serve"}
+    others = {"advise", "bench", "demo", "design", "draw", "pep-config", "plot", "report", "reproduce", "serve"}
     assert names == {name.split()[0] for name in PRINTING if name[0] != "-"} | others
 
 

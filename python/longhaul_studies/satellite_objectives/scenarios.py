@@ -100,7 +100,8 @@ class Transport:
     alone: bool = False
 
 
-def _tcp(congestion: str, **settings: Any) -> dict[str, Any]:
+def tcp_of(congestion: str, **settings: Any) -> dict[str, Any]:
+    """A flow of Linux's TCP with further settings."""
     return {"tcp": {"variant": "linux", "congestion": congestion, **settings}}
 
 
@@ -110,7 +111,7 @@ def _quic(congestion: str) -> dict[str, Any]:
 
 def tcp(congestion: str) -> Transport:
     """TCP from host to host."""
-    return Transport(f"TCP {congestion}", "TCP", _tcp(congestion))
+    return Transport(f"TCP {congestion}", "TCP", tcp_of(congestion))
 
 
 def quic(congestion: str) -> Transport:
@@ -118,9 +119,9 @@ def quic(congestion: str) -> Transport:
     return Transport(f"QUIC {congestion}", "QUIC", _quic(congestion))
 
 
-HYSTART = Transport("TCP cubic, HyStart++", "TCP", _tcp("cubic", slow_start="hystart++"))
+HYSTART = Transport("TCP cubic, HyStart++", "TCP", tcp_of("cubic", slow_start="hystart++"))
 #: The hosts behind a proxy are left as they come.
-_HOST = _tcp("cubic")
+_HOST = tcp_of("cubic")
 
 
 def _split(name: str, congestion: str, **settings: Any) -> Transport:

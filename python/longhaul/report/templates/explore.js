@@ -75,7 +75,8 @@
 
   // The time at the pointer, which is the same in all figures, to the width of a pixel; their samples lie at times of their own.
   const timeAt = (plot) => {
-    const step = (range[1] - range[0]) / Math.max(1, plot.over.clientWidth), at = plot.posToVal(plot.cursor.left, "x");
+    const width = Math.max(1, ...charts.map((chart) => chart.plot.over.clientWidth));
+    const step = (range[1] - range[0]) / width, at = plot.posToVal(plot.cursor.left, "x");
     const power = 10 ** Math.floor(Math.log10(step));
     return shown(Math.max(whole[0], Math.round(at / power) * power), "s", 7);
   };
