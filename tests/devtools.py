@@ -125,6 +125,10 @@ class Browser:
         self.call("Page.navigate", url="about:blank")
         self.call("Page.navigate", url=address)
 
+    def size(self, width: int, height: int = 900) -> None:
+        """Gives the window of an open page another size, in CSS pixels."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
     def run(self, script: str) -> Any:
         """The value of an expression in the page; a promise is waited for."""
         done = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -181,6 +182,58 @@ def test_the_page_is_used_by_keyboard(tmp_path: Path, page: str) -> None:
         assert browser.faults == []
 
 
+def test_findings_follow_the_state_and_have_their_time(tmp_path: Path, page: str) -> None:
+    with Browser(tmp_path / "profile") as browser:
+        browser.open(page, 1280)
+        browser.until("/^at \\d\\d:\\d\\d:\\d\\d$/.test(document.getElementById('examined-at').textContent)")
+        findings = "document.getElementById('findings').innerText.includes('{}')"
+        assert not browser.run(findings.format("bypass is on"))
+        state = [str(PROGRAM), "bypass", "--config", str(tmp_path / "pep.toml")]
+        subprocess.run([*state, "on"], check=True, capture_output=True)
+        browser.until(findings.format("new connections pass untouched: bypass is on"), 30)
+        printed = subprocess.run(state, check=True, capture_output=True, text=True).stdout
+        assert printed == "bypass is on: new connections pass untouched\n"
+        subprocess.run([*state, "off"], check=True, capture_output=True)
+        browser.until("!" + findings.format("bypass is on"), 30)
+        assert browser.faults == []
+
+
+#: A terminal's report with a class, as the page gets it, for a table that is wider than a phone.
+CLASSES = {
+    "name": "everything else",
+    "rate_bps": 12_345_678,
+    "bytes_today": 123_456_789,
+    "bytes_month": 12_345_678_901,
+    "quota_bytes": 20_000_000_000,
+    "period": "month",
+    "over": True,
+    "over_hosts": ["192.168.100.200"],
+}
+
+
+def test_classes_fit_a_phone(tmp_path: Path, page: str) -> None:
+    with Browser(tmp_path / "profile") as browser:
+        browser.open(page, 400)
+        browser.until("!document.getElementById('open').hidden")
+        # The next answer has a class.
+        browser.run(
+            "(() => { const plain = fetch; window.fetch = async (path, options) => { const answer = await plain(path, options);"
+            " if (!path.startsWith('/api/now')) return answer; const now = await answer.json();"
+            f" now.status.classes = [{json.dumps(CLASSES)}]; return new Response(JSON.stringify(now)); }}; }})()"
+        )
+        browser.until("document.querySelectorAll('#classes td').length === 6", 30)
+        place = "document.getElementById('classes')"
+        assert browser.run(f"{place}.scrollWidth <= {place}.clientWidth"), "nothing is cut off"
+        shown = browser.run(f"{place}.innerText")
+        assert "20 GB a month for each address" in shown
+        assert "192.168.100.200" in shown
+        heads = "[...document.querySelectorAll('#classes td')].map((one) => one.dataset.head)"
+        assert browser.run(heads) == ["class or terminal", "rate", "today", "this month", "quota", "beyond it"]
+        browser.size(1280)
+        sides = "[...document.querySelectorAll('#classes tr > :nth-child(5)')].map((one) => getComputedStyle(one).textAlign)"
+        assert set(browser.run(sides)) == {"left"}, "the head of the quota stands over it"
+
+
 def test_without_the_token_the_page_asks_for_it(tmp_path: Path, page: str) -> None:
     bare, token = page.split("#")
     with Browser(tmp_path / "profile") as browser:
@@ -204,7 +257,14 @@ def test_the_set_up_shows_the_file_and_writes_it_with_consent(tmp_path: Path, wi
         browser.open(address, width)
         browser.until("!document.getElementById('setup').hidden && document.getElementById('setup-file').textContent")
         assert browser.run("document.documentElement.scrollWidth") <= width, browser.run(WIDE)
-        assert browser.run("document.querySelectorAll('.steps > li').length") <= 10
+        browser.until(
+            "document.getElementById('state').textContent === 'The accelerator does not run on this machine.'"
+        )
+        assert browser.run("getComputedStyle(document.getElementById('state')).fontWeight") == "400"
+        steps = "[...document.querySelectorAll('.steps > li')].map((one) => [one.value, one.querySelector('h3').textContent])"
+        # The guide has the same steps with the same numbers.
+        guide = re.findall(r"^\*\*(\d+)\. (.+?)\.?\*\*", (ROOT / "docs" / "setup.md").read_text(), re.MULTILINE)
+        assert browser.run(steps) == [[int(number), name] for number, name in guide]
         click = "document.getElementById('{}').click()"
         browser.run(click.format("make-key"))
         key = browser.until(
@@ -247,5 +307,16 @@ def test_the_set_up_shows_the_file_and_writes_it_with_consent(tmp_path: Path, wi
         browser.until("document.getElementById('done-file').textContent.includes('the one before is')")
         assert "ship-2" in file.read_text()
         assert (tmp_path / "pep.before").read_text() == shown
+        # Opened again, the page has the answers of the file.
+        browser.open(address, width)
+        browser.until("document.getElementById('terminal') && document.getElementById('terminal').value === 'ship-2'")
+        values = "['terminal_key', 'down', 'sources'].map((name) => document.getElementById('setup-form').elements[name].value)"
+        assert browser.run(values) == [key[::-1], "50 Mbit/s", "192.168.1.0/24"]
+        assert browser.run("document.getElementById('setup-form').elements.mode.value") == "hub"
+        assert browser.run("document.getElementById('more').hidden")
+        # The hub's firewall has to let the terminals in.
+        browser.run("document.getElementById('firewall').value = 'ufw'")
+        browser.run(click.format("show-recipe"))
+        browser.until("document.getElementById('recipe').textContent.includes('ufw allow 7714/udp')")
         if folder := os.environ.get("LONGHAUL_PICTURES"):
             browser.picture(Path(folder) / f"setup-{width}.png")

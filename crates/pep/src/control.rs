@@ -168,9 +168,20 @@ async fn obey(node: &Arc<Node>, command: Command) -> serde_json::Value {
 fn after_bypass(shut: Shut) -> String {
     let others = Shut { bypass: false, ..shut }.reasons().collect::<Vec<_>>().join(", ");
     match (shut.bypass, others.as_str()) {
-        (true, _) => "new connections pass untouched".into(),
-        (false, "") => "new connections are accelerated".into(),
-        (false, why) => format!("bypass is off, but new connections still pass untouched: {why}"),
+        (true, _) | (false, "") => format!("new connections {}", shut.becomes()),
+        (false, why) => format!("bypass is off, but new connections still {}: {why}", shut.becomes()),
+    }
+}
+
+/// Whether bypass is on, and what becomes of new connections, from a node's `status`.
+pub fn bypass_state(status: &serde_json::Value) -> String {
+    let word = |name: &str| status[name].as_str().unwrap_or("?").to_string();
+    let reasons: Vec<&str> =
+        status["reasons"].as_array().into_iter().flatten().filter_map(|one| one.as_str()).collect();
+    match (status["bypass"] == true, reasons.join(", ").as_str()) {
+        (true, _) => format!("bypass is on: new connections {}", word("new_connections")),
+        (false, "") => format!("bypass is off: new connections {}", word("new_connections")),
+        (false, why) => format!("bypass is off; new connections {}: {why}", word("new_connections")),
     }
 }
 
@@ -218,6 +229,32 @@ pub fn ask(path: &Path, command: Command) -> Result<serde_json::Value, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_state_of_bypass_has_other_reasons_too() {
+        let status = |bypass: bool, words: &str, reasons: &[&str]| serde_json::json!({ "bypass": bypass, "new_connections": words, "reasons": reasons });
+        let on = status(true, "pass untouched", &["bypass is on"]);
+        assert_eq!(bypass_state(&on), "bypass is on: new connections pass untouched");
+        let off = status(false, "are accelerated", &[]);
+        assert_eq!(bypass_state(&off), "bypass is off: new connections are accelerated");
+        let down = status(false, "pass untouched", &["the tunnel is down"]);
+        assert_eq!(bypass_state(&down), "bypass is off; new connections pass untouched: the tunnel is down");
+    }
+
+    /// Those of a trial are named as such, with their cause, and the tunnel's silence.
+    #[test]
+    fn what_becomes_of_new_connections_has_its_cause() {
+        use crate::passage::Passage;
+        use crate::plan::Gate;
+        let trial = Shut { passage: Passage::Trial, ..Shut::default() };
+        assert_eq!(trial.gate(), Gate::Trial);
+        assert_eq!(trial.becomes(), "pass untouched but one, which is taken in on trial");
+        assert_eq!(trial.reasons().collect::<Vec<_>>(), ["those taken in do not arrive"]);
+        let silent = Shut { silent: true, ..trial };
+        assert_eq!((silent.gate(), silent.becomes()), (Gate::Shut, "pass untouched"));
+        assert!(silent.reasons().any(|why| why.contains("gives no answer")));
+        assert_eq!(Shut::default().gate(), Gate::Open);
+    }
 
     #[test]
     fn after_bypass_off_the_answer_is_what_becomes_of_new_connections() {

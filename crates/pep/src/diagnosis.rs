@@ -250,7 +250,7 @@ pub(crate) fn conflict(
     if let Some(route) = foreign.lines().find(|route| !local(route)) {
         return Some(format!(
             "the routing table {table} has routes of another program (`{}`): set intercept.table to a number of its own",
-            route.trim()
+            quoted(route)
         ));
     }
     let other = rules.lines().find_map(|rule| {
@@ -263,8 +263,13 @@ pub(crate) fn conflict(
     Some(format!(
         "another program routes by the packet mark {mark:#x} (`{}`): set intercept.divert_mark, own_mark, client_mark and \
          confirm_mark to bits of their own",
-        rule.trim()
+        quoted(rule)
     ))
+}
+
+/// A line of `ip`, which has tabs, as a message has it.
+fn quoted(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// True for a rule that takes packets with exactly this mark because of it.
@@ -307,7 +312,7 @@ fn misrouted(intercept: &Intercept, facts: &Facts, family: &Family, add: &mut im
         let whose = foreign.map_or(String::new(), |route| {
             format!(
                 "; another program uses the routing table {table} (`{}`): set intercept.table",
-                route.trim()
+                quoted(route)
             )
         });
         return add(
@@ -316,7 +321,7 @@ fn misrouted(intercept: &Intercept, facts: &Facts, family: &Family, add: &mut im
         );
     }
     let before = family.rules.lines().take_while(|line| *line != ours);
-    let in_front: Vec<&str> = before.filter(is_foreign).map(str::trim).collect();
+    let in_front: Vec<String> = before.filter(is_foreign).map(quoted).collect();
     let at =
         if family.astray.is_empty() { String::new() } else { format!(" at {}", family.astray.join(", ")) };
     if let Some(rule) = in_front.first() {
@@ -482,7 +487,7 @@ mod tests {
                     facts.families[0].routes = "default via 10.0.0.1 dev wan\n".into();
                 },
             ),
-            (Kind::InFront, "at lan: `1:\tfrom 10.77.1.0/24 lookup 100`", |facts| {
+            (Kind::InFront, "at lan: `1: from 10.77.1.0/24 lookup 100`", |facts| {
                 facts.families[0].astray = vec!["lan".into()];
                 facts.families[0].rules = format!(
                     "0:\tfrom all lookup local\n1:\tfrom 10.77.1.0/24 lookup 100\n{}",
@@ -520,7 +525,7 @@ mod tests {
         assert!(
             found(vpn, "default dev wg0", false)
                 .unwrap()
-                .contains("`100:\tfrom all fwmark 0x10000/0xff0000 lookup vpn`")
+                .contains("`100: from all fwmark 0x10000/0xff0000 lookup vpn`")
         );
         let second = "2:\tfrom all fwmark 0x10000/0x10000 lookup 8000\n";
         assert!(found(second, "local default dev lo", true).is_some(), "another daemon");

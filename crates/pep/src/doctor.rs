@@ -283,6 +283,32 @@ fn other_hub(config: &Config, status: &serde_json::Value) -> Option<(Verdict, St
     })
 }
 
+/// Bad, unless an operator or a bound of the file has it so.
+fn passing(status: &serde_json::Value) -> Verdict {
+    let bad = ["no_tunnel", "silent", "astray", "trial"].iter().any(|fault| status[*fault] == true);
+    if bad { Verdict::Bad } else { Verdict::Poor }
+}
+
+fn words(status: &serde_json::Value) -> &str {
+    status["new_connections"].as_str().unwrap_or("pass untouched")
+}
+
+/// Why new connections pass, in one line.
+fn causes(status: &serde_json::Value) -> String {
+    let list = |name: &str| -> Vec<String> {
+        let all = status[name].as_array().into_iter().flatten();
+        all.filter_map(|one| one.as_str()).map(str::to_string).collect()
+    };
+    let mut all = list("reasons");
+    let lost = status["astray"] == true || status["trial"] == true;
+    match (lost, list("causes")) {
+        (true, none) if none.is_empty() => all.push("no cause was found".into()),
+        (true, found) => all.extend(found),
+        (false, _) => {}
+    }
+    all.join("; ")
+}
+
 /// What the running daemon reports.
 fn daemon(config: &Config, status: Result<serde_json::Value, Error>) -> Finding {
     let hub_in_use =
@@ -298,19 +324,9 @@ fn daemon(config: &Config, status: Result<serde_json::Value, Error>) -> Finding 
         Ok(status) if status["ledger_balances"] == false => {
             Some((Verdict::Bad, "bytes are missing in the ledger: please report it".to_string()))
         }
-        Ok(status) if status["astray"] == true => {
-            let causes: Vec<&str> =
-                status["causes"].as_array().into_iter().flatten().filter_map(|one| one.as_str()).collect();
-            let why = if causes.is_empty() { "no cause was found".to_string() } else { causes.join("; ") };
-            Some((
-                Verdict::Bad,
-                format!("new connections pass untouched, since those taken in do not arrive: {why}"),
-            ))
+        Ok(status) if status["passing"] == true && config.mode != Mode::Hub => {
+            Some((passing(&status), format!("new connections {}: {}", words(&status), causes(&status))))
         }
-        Ok(status) if status["passing"] == true && config.mode != Mode::Hub => Some((
-            Verdict::Poor,
-            "new connections pass untouched (bypass, full or draining: see `status`)".to_string(),
-        )),
         Ok(status) => other_hub(config, &status),
     };
     let good = match hub_in_use {
@@ -333,6 +349,29 @@ mod tests {
             "{}",
             found.text
         );
+    }
+
+    #[test]
+    fn new_connections_that_pass_have_their_cause() {
+        let config = crate::load::parse("mode = \"split\"\n[intercept]\n", "a file").unwrap();
+        let found = |status: serde_json::Value| daemon(&config, Ok(status));
+        let bypass = found(serde_json::json!({
+            "passing": true, "bypass": true, "new_connections": "pass untouched", "reasons": ["bypass is on"]
+        }));
+        assert_eq!(bypass.text, "new connections pass untouched: bypass is on");
+        assert_eq!(bypass.verdict, Verdict::Poor);
+        let silent = found(serde_json::json!({
+            "passing": true, "silent": true, "new_connections": "pass untouched", "reasons": ["the hub gives no answer"]
+        }));
+        assert!(
+            silent.verdict == Verdict::Bad && silent.text.ends_with(": the hub gives no answer"),
+            "{silent:?}"
+        );
+        let trial = found(serde_json::json!({
+            "passing": true, "trial": true, "new_connections": "pass untouched but one", "reasons": ["none arrives"],
+            "causes": ["a chain drops them"]
+        }));
+        assert_eq!(trial.text, "new connections pass untouched but one: none arrives; a chain drops them");
     }
 
     #[test]

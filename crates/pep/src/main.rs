@@ -40,7 +40,7 @@ enum Action {
     Run,
     /// Print every command that `run` would give to nftables and ip, and run none
     Plan {
-        /// Print how this machine's firewall lets in what is intercepted: ufw, firewalld, fw4 or nftables
+        /// Print how this machine's firewall lets in what is intercepted, or at a hub its terminals: ufw, firewalld, fw4 or nftables
         #[arg(long)]
         firewall: Option<Firewall>,
     },
@@ -67,11 +67,11 @@ enum Action {
     },
     /// Take no new connections, let those alive end, then stop
     Drain,
-    /// Let new connections pass untouched, or accelerate them again
+    /// Let new connections pass untouched, or accelerate them again; without an argument, print what is set
     Bypass {
         /// Whether they pass
         #[arg(value_enum)]
-        state: OnOff,
+        state: Option<OnOff>,
     },
     /// See it in one minute: a page and a download over an emulated satellite link, without and with the accelerator (needs root)
     Demo(demonstrate::Options),
@@ -207,8 +207,7 @@ fn act(cli: &Cli) -> Result<(), Error> {
         Action::Plan { firewall } => {
             let config = load::load(path)?;
             if let Some(firewall) = firewall {
-                let intercept = config.intercept.unwrap_or_default();
-                return lines(firewall.recipe(&intercept));
+                return lines(firewall.recipe(&config));
             }
             let commands = daemon::planned(&config)
                 .unwrap_or_else(|| "# no [intercept]: nothing is done to this machine's network\n".into());
@@ -234,7 +233,12 @@ fn act(cli: &Cli) -> Result<(), Error> {
             std::thread::sleep(std::time::Duration::from_secs(1));
         },
         Action::Drain => tell(path, Command::Drain),
-        Action::Bypass { state } => tell(path, Command::Bypass { on: matches!(state, OnOff::On) }),
+        Action::Bypass { state: Some(state) } => {
+            tell(path, Command::Bypass { on: matches!(state, OnOff::On) })
+        }
+        Action::Bypass { state: None } => {
+            line(control::bypass_state(&control::ask(&socket(path)?, Command::Status)?))
+        }
         Action::Doctor { json } => {
             let findings = doctor::examine(&load::load(path)?);
             if *json {

@@ -18,7 +18,7 @@ use crate::plan::Gate;
 use crate::relay::{Relay, Shared, end_of};
 use crate::room::{self, Room};
 use crate::socks::{Host, Reply, Request, Step};
-use crate::table::{Ends, Entrance, Entry};
+use crate::table::{Ends, Entrance, Entry, Onward};
 use crate::tunnel::{HopLeg, Tunnel};
 use crate::verify::Findings;
 use crate::{daemon, descriptors, dscp, eyeballs, grants, http, names, socks, state, sys};
@@ -62,14 +62,25 @@ pub(crate) struct Shut {
 
 impl Shut {
     pub fn gate(self) -> Gate {
+        let others = Shut { passage: Passage::Open, ..self };
         match self.passage {
-            _ if self.reasons().next().is_some() => Gate::Shut,
+            _ if others.reasons().next().is_some() => Gate::Shut,
+            Passage::Shut => Gate::Shut,
             Passage::Trial => Gate::Trial,
-            _ => Gate::Open,
+            Passage::Open => Gate::Open,
         }
     }
 
-    /// In words.
+    /// What becomes of new connections, in words that follow "new connections".
+    pub fn becomes(self) -> &'static str {
+        match self.gate() {
+            Gate::Open => "are accelerated",
+            Gate::Trial => "pass untouched but one, which is taken in on trial",
+            Gate::Shut => "pass untouched",
+        }
+    }
+
+    /// Why they pass, in words; nothing if they are accelerated.
     pub fn reasons(self) -> impl Iterator<Item = &'static str> {
         let all = [
             (self.bypass, "bypass is on"),
@@ -77,9 +88,9 @@ impl Shut {
             (self.draining, "the daemon drains"),
             (self.starved, "descriptors are short"),
             (self.no_tunnel, "the tunnel is down"),
-            (self.silent, "the tunnel gives no answer (hop.pass_after)"),
+            (self.silent, "the hub gives no answer through the tunnel (hop.pass_after)"),
             (self.hub, "a hub takes connections from its terminals"),
-            (self.passage == Passage::Shut, "those taken in do not arrive (longhaul-pep doctor)"),
+            (self.passage != Passage::Open, "those taken in do not arrive"),
         ];
         all.into_iter().filter_map(|(holds, reason)| holds.then_some(reason))
     }
@@ -226,14 +237,11 @@ impl Node {
         if shut.gate() == before {
             return Ok(());
         }
-        tracing::info!(
-            "new connections {}",
-            match shut.gate() {
-                Gate::Open => "are taken in again",
-                Gate::Trial => "pass untouched but one, which is taken in on trial",
-                Gate::Shut => "pass untouched",
-            }
-        );
+        let reasons: Vec<&str> = shut.reasons().collect();
+        match shut.gate() {
+            Gate::Open => tracing::info!("new connections are taken in again"),
+            _ => tracing::info!("new connections {}: {}", shut.becomes(), reasons.join("; ")),
+        }
         let interception = self.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let Some(interception) = interception.as_ref() else { return Ok(()) };
         if shut.gate() != Gate::Shut {
@@ -325,6 +333,7 @@ impl Node {
         }
         if let Some((entry, far)) = self.confirm.as_ref().and_then(|confirm| confirm.claim(client, server)) {
             drop(owed);
+            goes_on(&entry, &far);
             let end = self.clone().carry(stream, far, &entry, &[]).await;
             return self.ended(&entry, end);
         }
@@ -404,6 +413,8 @@ impl Node {
         let took = entry.since.elapsed();
         self.shared.table.connected(took);
         let _ = entry.connected.set(took);
+        // Before the client has its answer, so that it can look its own connection up.
+        goes_on(entry, &leg);
         let reply = match answer {
             Answer::Nothing => vec![],
             Answer::Socks => socks::reply(Reply::Succeeded),
@@ -491,10 +502,6 @@ impl Node {
 
     /// Carries a connection whose both sides are open; `bytes` of the client have come already.
     async fn carry(self: Arc<Self>, stream: TcpStream, leg: Far, entry: &Arc<Entry>, bytes: &[u8]) -> End {
-        match &leg {
-            Far::Tcp(leg) => _ = leg.local().map(|own| entry.outward.set(own)),
-            Far::Hop(leg) => _ = entry.carried.set(leg.carried()),
-        }
         if entry.ends.entrance != Entrance::Intercepted {
             stream.local_addr().map(|own| entry.proxy.set(own)).ok();
         }
@@ -632,6 +639,21 @@ impl Node {
     pub fn new_second(&self) -> u64 {
         self.lines.swap(0, Ordering::Relaxed).saturating_sub(LINES) as u64
     }
+}
+
+/// Takes down how a connection goes on, once its server's side is open.
+fn goes_on(entry: &Entry, far: &Far) {
+    let onward = match far {
+        Far::Tcp(leg) => {
+            let _ = leg.local().map(|own| entry.outward.set(own));
+            Onward::Direct
+        }
+        Far::Hop(leg) => {
+            let _ = entry.carried.set(leg.carried());
+            Onward::Tunnel
+        }
+    };
+    let _ = entry.onward.set(onward);
 }
 
 type Asked = (Target, Vec<u8>, Answer);

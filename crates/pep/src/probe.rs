@@ -60,11 +60,16 @@ pub(crate) fn way(config: &Config) -> Vec<Finding> {
 fn way_to(hub: SocketAddr, full: u16) -> Vec<Finding> {
     let headers = if hub.is_ipv4() { 28 } else { 48 };
     let (answer, took) = ask(hub, LEAST, PATIENCE);
-    let mut size = mtu(hub, i32::from(full) + headers, headers);
-    if (answer, size.verdict) == (Answer::Quic, Verdict::Good) {
-        size = whole_path(hub, full.into(), headers as usize, (took * 3).max(QUICK));
-    }
-    vec![size, udp(hub, answer)]
+    let size = mtu(hub, i32::from(full) + headers, headers);
+    let size = match (answer, size.verdict) {
+        (Answer::Quic, Verdict::Good) => {
+            Some(whole_path(hub, full.into(), headers as usize, (took * 3).max(QUICK)))
+        }
+        // What the kernel has in its records proves nothing of a way that brings no answer.
+        (_, Verdict::Good) => None,
+        _ => Some(size),
+    };
+    size.into_iter().chain([udp(hub, answer)]).collect()
 }
 
 /// Whether full packets arrive at the hub. A link that drops larger ones without a report (a black hole, RFC 8899) is in no kernel's records.
@@ -179,7 +184,11 @@ fn udp(hub: SocketAddr, answer: Answer) -> Finding {
             };
             Some(match reached {
                 true => {
-                    format!("{} answers over TCP and not over UDP {hub}: a firewall blocks UDP", hub.ip())
+                    format!(
+                        "{} answers over TCP and not over UDP {hub}: a firewall blocks UDP (`longhaul-pep plan --firewall NAME` at the \
+                         hub prints what lets it in)",
+                        hub.ip()
+                    )
                 }
                 false => format!(
                     "nothing came back from {hub}, over UDP or TCP: the link is down, the address is wrong, or a firewall \
@@ -203,6 +212,15 @@ mod tests {
         assert_eq!(ask(address, LEAST, PATIENCE).0, Answer::Nobody);
         let text = udp(address, Answer::Silence).text;
         assert!(text.contains("answers over TCP and not over UDP"), "loopback refuses TCP: {text}");
+    }
+
+    #[test]
+    fn the_packet_size_of_a_dead_way_is_no_finding() {
+        let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = taken.local_addr().unwrap();
+        drop(taken);
+        let found = way_to(address, 1472);
+        assert_eq!(found.iter().map(|one| one.what).collect::<Vec<_>>(), ["UDP to the hub"], "{found:?}");
     }
 
     #[test]

@@ -5,7 +5,8 @@ use crate::flow::Ledger;
 use crate::hubs::Way;
 use crate::node::Node;
 use crate::passage::Passage;
-use crate::table::{BUCKETS, Histogram, STATES, State, Totals};
+use crate::plan::Gate;
+use crate::table::{BUCKETS, Histogram, Onward, STATES, State, Totals};
 use longhaul_hop::PeerId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -19,8 +20,12 @@ pub(crate) struct Status {
     version: &'static str,
     mode: crate::config::Mode,
     seconds: f64,
-    /// `true`: new connections pass untouched, for the reasons below.
+    /// What becomes of new connections, in words.
+    new_connections: &'static str,
+    /// `true`: they pass untouched, but one if there is a trial.
     passing: bool,
+    /// Why, in words.
+    reasons: Vec<&'static str>,
     bypass: bool,
     full: bool,
     draining: bool,
@@ -84,6 +89,8 @@ pub(crate) struct HubStatus {
     address: Option<String>,
     /// There is a tunnel.
     up: bool,
+    /// It has given an answer within `hop.pass_after`.
+    answers: bool,
     in_use: bool,
 }
 
@@ -124,11 +131,13 @@ fn tunnel(node: &Node) -> Option<TunnelStatus> {
     let hubs = node.hubs.get()?;
     let ledger = ledger(node);
     let in_use = hubs.in_use();
+    let pass_after = node.config(|config| Some(config.hop.as_ref()?.pass_after()));
     let status = |way: &Way| {
         let address = way.tunnel.hub().map(|hub| hub.to_string());
         let up = way.tunnel.is_up();
+        let answers = up && !pass_after.is_some_and(|after| way.tunnel.is_silent(after));
         let in_use = std::ptr::eq(way, in_use);
-        Some(HubStatus { name: way.hub.as_ref()?.to_string(), address, up, in_use })
+        Some(HubStatus { name: way.hub.as_ref()?.to_string(), address, up, answers, in_use })
     };
     Some(TunnelStatus {
         hub: in_use.hub.as_ref().map(ToString::to_string),
@@ -196,6 +205,9 @@ pub(crate) struct FlowLine {
     proxy: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     outward: Option<String>,
+    /// How it goes on from this node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    onward: Option<Onward>,
     state: State,
     seconds: f64,
     up: Ledger,
@@ -215,7 +227,9 @@ pub(crate) fn status(node: &Node) -> Status {
         version: env!("CARGO_PKG_VERSION"),
         mode: node.config(|config| config.mode),
         seconds: node.since.elapsed().as_secs_f64(),
-        passing: shut.gate() == crate::plan::Gate::Shut,
+        new_connections: if shut.hub { "come from terminals" } else { shut.becomes() },
+        passing: shut.gate() != Gate::Open,
+        reasons: shut.reasons().filter(|_| !shut.hub).collect(),
         bypass: shut.bypass,
         full: shut.full,
         draining: shut.draining,
@@ -255,6 +269,7 @@ pub(crate) fn flows(node: &Node) -> Vec<FlowLine> {
             server: entry.server(),
             proxy: entry.proxy.get().map(SocketAddr::to_string),
             outward: entry.outward.get().map(SocketAddr::to_string),
+            onward: entry.onward.get().copied(),
             state: entry.state(),
             seconds: entry.since.elapsed().as_secs_f64(),
             up: flow.up.ledger(),

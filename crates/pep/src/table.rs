@@ -45,6 +45,16 @@ pub(crate) enum State {
 }
 
 /// All states.
+/// How a connection goes on from this node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Onward {
+    /// Through the tunnel to the other node.
+    Tunnel,
+    /// By a connection of this node to the server.
+    Direct,
+}
+
 pub(crate) const STATES: [State; 4] = [State::Opening, State::Open, State::HalfClosed, State::Closing];
 
 /// What carries a connection through the tunnel.
@@ -64,6 +74,8 @@ pub(crate) struct Entry {
     pub since: Instant,
     /// This node's address of the connection to the server, if it has one of its own.
     pub outward: OnceLock<SocketAddr>,
+    /// Once the server's side is open.
+    pub onward: OnceLock<Onward>,
     /// This node's address that the client connected to, if it is not the server's.
     pub proxy: OnceLock<SocketAddr>,
     /// The server as it was reached, where that differs: another address of its name, or the name that the hub looks up.
@@ -185,6 +197,7 @@ impl Inside {
             ends,
             since: Instant::now(),
             outward: OnceLock::new(),
+            onward: OnceLock::new(),
             proxy: OnceLock::new(),
             reached: OnceLock::new(),
             carried: OnceLock::new(),

@@ -186,6 +186,16 @@ fn a_firewall_costs_a_second_and_shuts_the_gate_within_two() {
             // The operator lets the mark in: a trial follows at once, and the gate opens.
             at(&bed, "nft insert rule inet filter input meta mark and 0x10000 != 0 accept");
             wait_for("one is tried", 5, || daemon.status()["trial"] == true);
+            // All but that one pass, which is stated with the cause.
+            let status = daemon.status();
+            assert_eq!(status["passing"], true);
+            let words = "pass untouched but one, which is taken in on trial";
+            assert!(status["new_connections"] == words && status["causes"][0].is_string(), "{status}");
+            let found = finding(&doctor(&bed, &daemon), "daemon");
+            assert!(
+                found.contains(words) && found.contains("do not arrive; a firewall may drop them"),
+                "{found}"
+            );
             let before = accepted(&daemon);
             timed(&bed, server);
             assert_eq!(accepted(&daemon), before + 1, "{}", daemon.log());
@@ -216,7 +226,12 @@ fn a_trial_costs_one_opening_and_trials_become_rarer() {
     wait_for("the gate is shut again", 2, || daemon.status()["astray"] == true);
     std::thread::sleep(Duration::from_secs(12));
     assert_eq!(daemon.status()["trial"], false, "the pause has doubled");
-    assert_eq!(daemon.log().matches("do not arrive").count(), 1, "it is reported once: {}", daemon.log());
+    assert_eq!(
+        daemon.log().matches("since those taken in do not arrive").count(),
+        1,
+        "it is reported once: {}",
+        daemon.log()
+    );
 }
 
 /// Answers that do not leave are as bad as openings that do not come.
@@ -270,7 +285,7 @@ fn a_bridge_that_filters_is_named() {
     assert!(found.starts_with("bad") && found.contains("the bridge br0"), "{found}");
     assert_eq!(daemon.status()["passing"], true);
     at(&bed, "sysctl -qw net.bridge.bridge-nf-call-iptables=0");
-    wait_for("one is tried", 25, || daemon.status()["passing"] == false);
+    wait_for("one is tried", 25, || daemon.status()["trial"] == true);
     timed(&bed, SERVER);
     assert_eq!(accepted(&daemon), 1);
 }

@@ -99,6 +99,15 @@ fn new_connections_pass_a_hub_that_gives_no_answer() {
         let after = begin.elapsed();
         // Three seconds from the last packet, which may have come a moment before.
         assert!(after > Duration::from_secs(2), "{carrier}: after {after:?}");
+        let status = terminal.status();
+        let cause = "the hub gives no answer through the tunnel (hop.pass_after)";
+        assert_eq!(status["reasons"], serde_json::json!([cause]));
+        assert_eq!(status["tunnel"]["hubs"][0]["answers"], false, "{status}");
+        assert!(terminal.log().contains(&format!("new connections pass untouched: {cause}")));
+        assert_eq!(
+            terminal.command(&["bypass"]),
+            format!("bypass is off; new connections pass untouched: {cause}\n")
+        );
         let before = terminal.status()["accepted"].as_u64();
         let mut stream = two.connect(SERVER, 8000);
         exchange(&mut stream, &mut accept(&listener), b"untouched");

@@ -3,6 +3,7 @@
 
 use crate::bed;
 use crate::bed::router::exchange;
+use crate::bed::two::Two;
 use crate::bed::{Bed, Daemon, PEP, SERVER, SERVER_V6, can_run, text, wait_for};
 use std::process::Command;
 use std::time::Duration;
@@ -69,6 +70,50 @@ fn nftables() {
     steps_aside_and_then_works(&bed, &daemon, || at(&bed, rules), || at(&bed, &recipe(&daemon, "nftables")));
 }
 
+/// A hub whose machine drops what no rule names: the tunnel is up once its recipe has opened the port, by the carriers of the file.
+fn opens_the_port(two: &mut Two, mut set_up: impl FnMut(&Bed), mut recipe: impl FnMut(&Bed, &Daemon)) {
+    for (carrier, over) in [("quic", "over=\"QUIC\""), ("tcp", "over=\"TCP\"")] {
+        two.rates =
+            format!("send_rate = \"500 Mbit/s\"\ninitial_rtt = \"10 ms\"\ncarrier = \"{carrier}\"\n").leak();
+        set_up(&two.bed);
+        let (hub, terminal) = (two.hub(""), two.terminal(&two.hub_key));
+        std::thread::sleep(Duration::from_secs(2));
+        assert_eq!(terminal.status()["no_tunnel"], true, "{carrier}");
+        recipe(&two.bed, &hub);
+        wait_for("the tunnel is up", 20, || terminal.status()["passing"] == false);
+        assert!(terminal.log().contains(over), "{carrier}: {}", terminal.log());
+    }
+}
+
+fn at_hub(bed: &Bed, commands: &str) {
+    let output = bed.at("h", commands);
+    assert!(output.status.success(), "{commands}: {}{}", text(&output.stdout), text(&output.stderr));
+}
+
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn a_hub_is_reached_after_its_recipe() {
+    if !can_run() {
+        return;
+    }
+    let closed = |include: &str| {
+        format!(
+            "nft -f - <<'END'\ntable inet filter\ndelete table inet filter\ntable inet filter {{\n\
+             chain input {{ type filter hook input priority filter; policy drop;\n{include}\niif lo accept\n\
+             ct state established,related accept\nmeta l4proto {{ icmp, ipv6-icmp }} accept\n}}\n}}\nEND"
+        )
+    };
+    let mut two = Two::new();
+    opens_the_port(
+        &mut two,
+        |bed| at_hub(bed, &closed("")),
+        |bed, hub| at_hub(bed, &recipe(hub, "nftables")),
+    );
+    // The file for fw4, where fw4 includes it.
+    let include = |hub: &Daemon| recipe(hub, "fw4").split('\'').nth(1).unwrap().to_string();
+    opens_the_port(&mut two, |bed| at_hub(bed, &closed("")), |bed, hub| at_hub(bed, &closed(&include(hub))));
+}
+
 /// The chains that fw4 makes of OpenWrt's default configuration, where `input` is REJECT for unknown zones; and its include,
 /// where fw4 puts it.
 #[test]
@@ -117,6 +162,28 @@ fn ufw() {
     inside("ufw reload");
     exchange(&bed, SERVER).unwrap();
     assert_eq!(daemon.status()["astray"], false, "it survives a reload");
+}
+
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn a_hub_with_ufw_is_reached_after_its_recipe() {
+    if !can_run() || !is_installed("ufw") {
+        return;
+    }
+    let mut two = Two::new();
+    let files = two.bed.folder.join("ufw");
+    let fresh = format!("rm -rf {0} && cp -a /etc/ufw {0}", files.display());
+    let inside = |bed: &Bed, commands: &str| {
+        at_hub(bed, &format!("mount --bind {} /etc/ufw && {commands}", files.display()));
+    };
+    opens_the_port(
+        &mut two,
+        |bed| {
+            at_hub(bed, &fresh);
+            inside(bed, "ufw default allow routed && ufw allow 22/tcp && ufw --force enable");
+        },
+        |bed, hub| inside(bed, &recipe(hub, "ufw")),
+    );
 }
 
 /// A firewalld with a bus of its own, which ends with the test.

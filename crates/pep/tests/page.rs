@@ -56,6 +56,12 @@ impl Page<'_> {
     }
 }
 
+/// The finding about one thing.
+fn named(looked: &Value, what: &str) -> Value {
+    let all = looked["findings"].as_array().unwrap();
+    all.iter().find(|one| one["what"] == what).cloned().unwrap_or_else(|| panic!("no {what} in {looked}"))
+}
+
 fn exchange(stream: &mut (impl Read + Write), request: &str) -> (u16, String) {
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
@@ -125,14 +131,20 @@ fn the_page_shows_a_tunnel_and_switches_bypass() {
 
     // The machine is looked at by a process that may.
     let findings = page.get("/api/doctor");
-    let named =
-        |what: &str| findings.as_array().unwrap().iter().find(|one| one["what"] == what).cloned().unwrap();
-    assert_eq!(named("rules")["verdict"], "good", "{findings}");
-    assert_eq!(named("UDP to the hub")["verdict"], "good", "{findings}");
+    assert!(findings["at"].as_u64().unwrap() > 1_700_000_000, "{findings}");
+    assert_eq!(named(&findings, "rules")["verdict"], "good", "{findings}");
+    assert_eq!(named(&findings, "UDP to the hub")["verdict"], "good", "{findings}");
+    assert_eq!(named(&findings, "daemon")["verdict"], "good", "{findings}");
 
     let (status, body) = page.bypass(true, JSON);
     assert_eq!((status, body.as_str()), (200, "{\"done\":\"new connections pass untouched\"}"));
     assert_eq!(terminal.status()["bypass"], true);
+    assert_eq!(
+        named(&page.get("/api/doctor"), "daemon")["text"],
+        "new connections pass untouched: bypass is on",
+        "findings from before the change are looked for again"
+    );
+    assert_eq!(terminal.command(&["bypass"]), "bypass is on: new connections pass untouched\n");
     let rules = text(&two.bed.at("p", "nft list table inet longhaul_pep").stdout);
     assert_eq!(page.bypass(false, JSON).0, 200);
     assert_eq!(terminal.status()["bypass"], false);
@@ -148,6 +160,9 @@ fn the_page_shows_a_tunnel_and_switches_bypass() {
         let outages = page.get("/api/now?since=0")["outages"].clone();
         outages[0]["over"] == false && outages[0]["seconds"].as_f64().is_some_and(|seconds| seconds >= 1.0)
     });
+    let now = page.get("/api/now?since=0");
+    let reasons = now["status"]["reasons"].as_array().unwrap();
+    assert!(!reasons.is_empty() && now["status"]["new_connections"] == "pass untouched", "{now}");
     // A daemon that was killed takes its page along.
     drop(terminal);
     wait_for("the page has gone", 10, || {
@@ -190,7 +205,7 @@ struct SetUp<'a> {
 impl Drop for SetUp<'_> {
     fn drop(&mut self) {
         // What the set-up has started goes on after it.
-        let _ = Command::new(PEP).arg("drain").arg("--config").arg(&self.config).output();
+        self.drain();
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -212,6 +227,10 @@ impl SetUp<'_> {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let token = line.trim().strip_prefix("open http://127.0.0.1:7717/#").unwrap().to_string();
         SetUp { bed, host, config, child, token }
+    }
+
+    fn drain(&self) {
+        let _ = Command::new(PEP).arg("drain").arg("--config").arg(&self.config).output();
     }
 
     fn post(&self, step: &str, body: &Value) -> (u16, Value) {
@@ -270,11 +289,17 @@ fn the_set_up_leads_from_nothing_to_an_accelerated_page() {
     assert!(!terminal.config.exists());
     let recipe = terminal.done("recipe", &json!({ "answers": of_terminal, "firewall": "ufw" }));
     assert!(recipe["recipe"].as_str().unwrap().contains("ufw reload"));
+    let recipe = hub.done("recipe", &json!({ "answers": of_hub, "firewall": "ufw" }));
+    assert!(recipe["recipe"].as_str().unwrap().contains("ufw allow 7714/udp"), "{recipe}");
     for (node, answers) in [(&hub, &of_hub), (&terminal, &of_terminal)] {
         node.done("write", &json!({ "answers": answers, "overwrite": false }));
         let (status, why) = node.post("write", &json!({ "answers": answers, "overwrite": false }));
         assert!(status == 422 && why["error"].as_str().unwrap().contains("exists"), "{why}");
         assert_eq!(node.done("start", &nothing)["done"], "the daemon runs");
+        let log = node.config.with_file_name("longhaul-pep.log");
+        assert_eq!(std::fs::metadata(log).unwrap().mode() & 0o777, 0o640, "it has clients' addresses");
+        let found = node.done("found", &nothing);
+        assert!(found["more"] == false && found["answers"]["mode"] == answers["mode"], "{found}");
     }
     let measured = terminal.done("bench", &nothing);
     assert!(measured["down"]["goodput_bps"].as_f64().unwrap() > 50e6, "{measured}");
@@ -292,11 +317,17 @@ fn the_set_up_leads_from_nothing_to_an_accelerated_page() {
     let mut page = vec![];
     client.read_to_end(&mut page).unwrap();
     assert_eq!(page.len(), 100_043);
-    let flows = || {
+    let status = || {
         let printed =
             Command::new(PEP).args(["status", "--json", "--config"]).arg(&terminal.config).output().unwrap();
-        serde_json::from_slice::<Value>(&printed.stdout).unwrap()["accepted"].as_u64().unwrap()
+        serde_json::from_slice::<Value>(&printed.stdout).unwrap()
     };
     // The trial's, and the client's.
-    assert_eq!(flows(), 2);
+    assert_eq!(status()["accepted"], 2);
+    // Without the hub the proxy connects directly, which is no trial.
+    hub.drain();
+    wait_for("the tunnel is down", 40, || status()["no_tunnel"] == true);
+    let (code, why) = terminal.post("trial", &json!({ "url": format!("http://{SERVER}:8000/file") }));
+    let why = why["error"].as_str().unwrap();
+    assert!(code == 422 && why == "not through the tunnel: the tunnel is down", "{code} {why}");
 }

@@ -23,7 +23,7 @@ pub trait Desk: Send + Sync {
     /// If the daemon gives no answer.
     fn now(&self, since: u64) -> Result<Value, Error>;
 
-    /// What is wrong on this machine, with remedies.
+    /// What is wrong on this machine, with remedies, and when it was looked at.
     ///
     /// # Errors
     /// A configuration that cannot be read.

@@ -1,14 +1,16 @@
 //! The page's questions to the daemon, and the look at the machine.
 
 use super::app::Desk;
+use super::reading::now;
 use crate::control::{self, Command};
 use crate::{Error, doctor, load};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// A look at the machine takes commands and packets to the hub: so long, the last one is given again.
+/// A look at the machine takes commands and packets to the hub: for so long the last one is given again, unless the node's state has
+/// changed since.
 const FRESH: Duration = Duration::from_secs(10);
 
 /// The daemon with a configuration file.
@@ -16,7 +18,19 @@ pub(super) struct Daemon {
     path: PathBuf,
     control: PathBuf,
     /// The last findings; held while they are looked for, so that one look at a time is under way.
-    found: Mutex<Option<(Instant, Value)>>,
+    found: Mutex<Option<Found>>,
+}
+
+/// Findings, with the node's state before they were looked for.
+struct Found {
+    at: Instant,
+    state: Value,
+    findings: Value,
+}
+
+/// What makes earlier findings stale when it changes.
+fn state(status: &Value) -> Value {
+    json!([status["reasons"], status["causes"], status["repaired"], status["tunnel"]["hub"]])
 }
 
 impl Daemon {
@@ -32,16 +46,17 @@ impl Desk for Daemon {
 
     fn doctor(&self) -> Result<Value, Error> {
         let mut found = self.found.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if let Some((_, value)) = found.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
-            return Ok(value.clone());
+        let state = control::ask(&self.control, Command::Status).map_or(Value::Null, |status| state(&status));
+        if let Some(last) = found.as_ref().filter(|last| last.at.elapsed() < FRESH && last.state == state) {
+            return Ok(last.findings.clone());
         }
-        let value = serde_json::json!(doctor::examine(&load::load(&self.path)?));
-        *found = Some((Instant::now(), value.clone()));
-        Ok(value)
+        let begin = Instant::now();
+        let looked = json!({ "at": now(), "findings": doctor::examine(&load::load(&self.path)?) });
+        *found = Some(Found { at: begin, state, findings: looked.clone() });
+        Ok(looked)
     }
 
     fn set_bypass(&self, on: bool) -> Result<Value, Error> {
-        *self.found.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
         control::ask(&self.control, Command::Bypass { on })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::app::Desk;
 use super::desk::Daemon;
-use super::setup::{Answers, draft};
+use super::setup::{Answers, answers, draft, has_more};
 use super::trial;
 use crate::config::Mode;
 use crate::control::{self, Command};
@@ -11,8 +11,9 @@ use crate::{Error, keys, load, netlink};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::ErrorKind;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command as Program, Stdio};
@@ -101,9 +102,14 @@ impl Machine {
         let there: Vec<&str> =
             firewalls.iter().filter(|(_, program)| exists(program)).map(|(name, _)| *name).collect();
         let missing: Vec<&str> = ["ip", "nft"].into_iter().filter(|program| !exists(program)).collect();
+        // What an operator has answered before is not asked for again.
+        let written = load::load(&self.path).ok();
+        let control = self.named.then_some(self.control.as_path());
         json!({
             "file": self.path,
             "exists": self.path.exists(),
+            "answers": written.as_ref().map(answers),
+            "more": written.as_ref().is_some_and(|config| has_more(config, &self.key(), control)),
             "key_file": self.key(),
             "key": keys::load(&self.key()).ok().map(|key| crate::config::Key(key.public_key().0).to_string()),
             "interfaces": interfaces,
@@ -158,8 +164,7 @@ impl Machine {
     fn recipe(&self, body: &Value) -> Result<Value, Error> {
         let Recipe { answers, firewall } = understood(body)?;
         let firewall: Firewall = firewall.parse().map_err(Error::Config)?;
-        let intercept = self.draft(&answers)?.1.intercept.unwrap_or_default();
-        Ok(json!({ "recipe": firewall.recipe(&intercept) }))
+        Ok(json!({ "recipe": firewall.recipe(&self.draft(&answers)?.1) }))
     }
 
     /// Has this machine route, now and after the next start.
@@ -196,7 +201,7 @@ impl Machine {
                 .arg(&self.path)
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
-                .stderr(File::create(&log).map_err(failed)?)
+                .stderr(new_log(&log).map_err(failed)?)
                 .process_group(0)
                 .spawn()
                 .map_err(failed)?;
@@ -223,6 +228,13 @@ impl Machine {
     }
 }
 
+/// The log names clients and servers: it is for root and its group alone, also where an earlier version has left one for all.
+fn new_log(path: &Path) -> std::io::Result<File> {
+    let file = File::options().create(true).write(true).truncate(true).mode(0o640).open(path)?;
+    file.set_permissions(Permissions::from_mode(0o640))?;
+    Ok(file)
+}
+
 fn has_unit() -> bool {
     let files = ["/lib/systemd/system", "/usr/lib/systemd/system", "/etc/systemd/system"];
     Path::new("/run/systemd/system").exists()
@@ -239,7 +251,11 @@ fn wait(mut done: impl FnMut() -> bool) {
 impl Desk for Machine {
     /// Without a daemon, what there is to set up.
     fn now(&self, since: u64) -> Result<Value, Error> {
-        let mut now = self.daemon.now(since).unwrap_or_else(|why| json!({ "absent": why.to_string() }));
+        let absent = |why: Error| match self.control.exists() {
+            true => why.to_string(),
+            false => "The accelerator does not run on this machine.".into(),
+        };
+        let mut now = self.daemon.now(since).unwrap_or_else(|why| json!({ "absent": absent(why) }));
         now["setup"] = true.into();
         Ok(now)
     }
@@ -266,7 +282,7 @@ impl Desk for Machine {
             "start" => self.start(),
             "bench" => control::ask(&self.control, Command::Bench { seconds: MEASURED }),
             "trial" => {
-                understood(body).and_then(|Trial { url }| trial::compare(&url, load::load(&self.path)?.socks))
+                understood(body).and_then(|Trial { url }| trial::compare(&url, &load::load(&self.path)?))
             }
             _ => return None,
         })

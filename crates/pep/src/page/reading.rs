@@ -16,7 +16,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Seconds since 1970.
-fn now() -> u64 {
+pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
@@ -59,8 +59,6 @@ pub(crate) fn record(node: &Node, elapsed: Duration) {
 
 /// Everything that the page shows, with the history after `since`.
 pub(crate) fn of_node(node: &Node, since: u64) -> Value {
-    let shut = *lock(&node.shut);
-    let reasons: Vec<&str> = shut.reasons().collect();
     let rates = node.config(|config| {
         let hop = config.hop.as_ref()?;
         let bps = |rate: Option<longhaul_units::Rate>| rate.map(longhaul_units::Rate::as_bps);
@@ -70,7 +68,6 @@ pub(crate) fn of_node(node: &Node, since: u64) -> Value {
     json!({
         "at": now(),
         "status": report::status(node),
-        "reasons": reasons,
         "rates": rates,
         "history": history.after(since),
         "outages": history.outages(),

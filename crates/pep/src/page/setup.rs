@@ -1,8 +1,9 @@
 //! From an operator's answers to a configuration file. Pure.
 
 use crate::Error;
-use crate::config::{Config, Mode};
+use crate::config::{Config, Keys, Mode};
 use crate::load;
+use crate::prefix::Prefix;
 use longhaul_units::{Rate, Size};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
@@ -12,6 +13,8 @@ use std::path::Path;
 const OF_THE_LINK: f64 = 0.99;
 /// Two round trips of a geostationary satellite, in seconds.
 const TWO_ROUND_TRIPS: f64 = 1.3;
+/// In bytes.
+const LEAST_BUFFER: u64 = 1_000_000;
 
 /// What an operator has answered.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -73,9 +76,51 @@ fn rate(name: &str, text: &str) -> Result<Option<Rate>, Error> {
     if text.is_empty() {
         return Ok(None);
     }
-    let wrong = |why: String| Error::Config(format!("the rate {name}: {why}"));
-    let rate: Rate = text.parse().map_err(|why| wrong(format!("{why}")))?;
+    let rate: Rate = text.parse().map_err(|why| Error::Config(format!("the rate {name}: {why}")))?;
     Ok(Some(Rate::from_bps((rate.as_bps() as f64 * OF_THE_LINK) as u64)))
+}
+
+/// The answers that lead to a file like this one, as far as there are questions. Rates of files by hand that no answer has are rounded.
+pub fn answers(config: &Config) -> Answers {
+    let of_link = |rate: Option<Rate>| {
+        let link = |rate: Rate| Rate::from_bps((rate.as_bps() as f64 / OF_THE_LINK).round() as u64);
+        rate.map_or(String::new(), |rate| link(rate).to_string())
+    };
+    // A buffer of the least size has no rate.
+    let of_buffer = |size: Size| {
+        let bps = size.as_bytes() as f64 * 8.0 / TWO_ROUND_TRIPS;
+        (size.as_bytes() > LEAST_BUFFER).then(|| Rate::from_bps((bps / 1000.0).round() as u64 * 1000))
+    };
+    let hop = config.hop.as_ref();
+    let sent = hop.and_then(|hop| hop.most_rate.or(hop.send_rate));
+    let (down, up) = match config.mode {
+        Mode::Terminal => (hop.and_then(|hop| hop.receive_rate), sent),
+        Mode::Hub => (sent, None),
+        Mode::Split => (config.server_leg.receive_buffer.and_then(of_buffer), config.server_leg.pacing_rate),
+    };
+    let key = |keys: &Keys| keys.0.first().map_or(String::new(), ToString::to_string);
+    let networks = |list: &[Prefix]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let terminal = config.terminal.first();
+    Answers {
+        mode: config.mode,
+        hub: hop.and_then(|hop| hop.hubs().first().map(ToString::to_string)).unwrap_or_default(),
+        hub_key: hop.and_then(|hop| hop.hub_key.as_ref()).map_or(String::new(), key),
+        port: hop.and_then(|hop| hop.listen).map_or_else(usual_port, |listen| listen.port()),
+        terminal: terminal.map_or(String::new(), |one| one.name.clone()),
+        terminal_key: terminal.map_or(String::new(), |one| key(&one.key)),
+        sources: terminal.map_or(vec![], |one| networks(&one.sources)),
+        private: config.destinations.private.as_deref().map_or(vec![], networks),
+        down: of_link(down),
+        up: of_link(up),
+        interfaces: config.intercept.as_ref().map_or(vec![], |intercept| intercept.interfaces.clone()),
+        socks: config.socks.is_some(),
+    }
+}
+
+/// True if a file has settings that its own answers would not bring back.
+pub fn has_more(config: &Config, key: &Path, control: Option<&Path>) -> bool {
+    let text = |config: &Config| serde_json::to_value(config).ok();
+    draft(&answers(config), key, control).map_or(true, |(_, again)| text(&again) != text(config))
 }
 
 /// The file's text for these answers.
@@ -139,7 +184,9 @@ pub fn draft(answers: &Answers, key: &Path, control: Option<&Path>) -> Result<(S
         Mode::Split => {
             if let Some(up) = up {
                 let buffer = |rate: Rate| {
-                    Size::from_bytes((rate.as_bps() as f64 / 8.0 * TWO_ROUND_TRIPS).max(1e6) as u64)
+                    Size::from_bytes(
+                        ((rate.as_bps() as f64 / 8.0 * TWO_ROUND_TRIPS) as u64).max(LEAST_BUFFER),
+                    )
                 };
                 let _ = write!(
                     text,
@@ -230,9 +277,32 @@ mod tests {
     }
 
     #[test]
+    fn a_file_has_its_answers_back() {
+        for text in [
+            format!(
+                r#"{{"mode":"terminal","hub":"hub.example.org:7714","hub_key":"{KEY}","port":7714,"down":"50 Mbit/s","up":"10 Mbit/s","interfaces":["eth1"],"socks":true}}"#
+            ),
+            format!(
+                r#"{{"mode":"hub","port":7800,"terminal":"ship-1","terminal_key":"{KEY}","sources":["192.168.1.0/24"],"private":["10.20.0.0/16"],"down":"50 Mbit/s"}}"#
+            ),
+            r#"{"mode":"split","up":"10 Mbit/s","down":"50 Mbit/s","interfaces":["eth1"]}"#.into(),
+        ] {
+            let (file, config) = drafted(&text).unwrap();
+            let given = serde_json::to_value(answers(&text)).unwrap();
+            assert_eq!(serde_json::to_value(super::answers(&config)).unwrap(), given);
+            let key = Path::new("/etc/longhaul/pep.key");
+            assert!(!has_more(&config, key, None), "{file}");
+            let by_hand = load::parse(&format!("limits = {{ flows = 77 }}\n{file}"), "a file").unwrap();
+            assert!(has_more(&by_hand, key, None));
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_named_and_no_answer_becomes_another_setting() {
         let why = |text: &str| drafted(text).unwrap_err().to_string();
         assert!(why(r#"{"mode":"split","up":"fast","interfaces":["eth1"]}"#).contains("the rate up: "));
+        let bare = why(r#"{"mode":"split","up":"50","interfaces":["eth1"]}"#);
+        assert_eq!(bare.matches("50 Mbit/s").count(), 1, "the correct form is there once: {bare}");
         assert!(why(r#"{"mode":"split"}"#).contains("choose the interface"));
         assert!(
             why(r#"{"mode":"split","interfaces":["eth1\"]\nport = 1 #"]}"#)

@@ -1,6 +1,11 @@
 //! A trial: one page is loaded from this machine, by the accelerator's SOCKS5 proxy and without it.
+//!
+//! A terminal's proxy connects to servers itself while there is no tunnel, which is no trial of anything: so the terminal is asked how
+//! the connection went on before the request is sent.
 
 use crate::Error;
+use crate::config::{Config, Mode};
+use crate::control::{self, Command};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -43,21 +48,55 @@ fn target(url: &str) -> Result<Target, Error> {
 /// Loads a page both ways.
 ///
 /// # Errors
-/// An address that is none, a configuration without `socks`, and a page that cannot be loaded by the accelerator.
-pub(super) fn compare(url: &str, socks: Option<SocketAddr>) -> Result<Value, Error> {
+/// An address that is none, a configuration without `socks`, a page that cannot be loaded by the accelerator, and at a terminal a
+/// connection that did not go through the tunnel.
+pub(super) fn compare(url: &str, config: &Config) -> Result<Value, Error> {
     let target = target(url)?;
-    let Some(socks) = socks else {
+    let Some(socks) = config.socks else {
         return Err(Error::Config("the trial needs `socks` in the file (Interfaces)".into()));
     };
     let failed =
         |why: std::io::Error| Error::Control(format!("{url} cannot be loaded by the accelerator: {why}"));
-    let with = load(&target, || by_socks(&target, socks)).map_err(failed)?;
-    let without = load(&target, || direct(&target)).map_err(|why| why.to_string());
+    let (stream, took) = by_socks(&target, socks).map_err(failed)?;
+    if config.mode == Mode::Terminal {
+        let own = stream.local_addr().map_err(failed)?;
+        let ask = |command| control::ask(&config.control, command);
+        if let Some(why) = past_the_tunnel(own, &ask(Command::Flows)?, || ask(Command::Status))? {
+            return Err(Error::Control(why));
+        }
+    }
+    let with = load(&target, stream, took).map_err(failed)?;
+    let without = direct(&target).and_then(|(stream, took)| load(&target, stream, took));
+    let without = without.map_err(|why| why.to_string());
     let shown = |(bytes, status, seconds): (u64, String, f64)| json!({ "bytes": bytes, "status": status, "seconds": seconds });
     Ok(match without {
         Ok(without) => json!({ "with": shown(with), "without": shown(without) }),
         Err(why) => json!({ "with": shown(with), "without": { "error": why } }),
     })
+}
+
+/// Why the connection of this client did not go through the tunnel; `None` if it did.
+fn past_the_tunnel(
+    own: SocketAddr,
+    flows: &Value,
+    status: impl FnOnce() -> Result<Value, Error>,
+) -> Result<Option<String>, Error> {
+    let client = own.to_string();
+    let flow = flows.as_array().into_iter().flatten().find(|flow| flow["client"] == client.as_str());
+    if flow.is_some_and(|flow| flow["onward"] == "tunnel") {
+        return Ok(None);
+    }
+    let status = status()?;
+    let reasons: Vec<&str> =
+        status["reasons"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let why = match (flow, reasons.as_slice()) {
+        (None, _) => {
+            "the proxy in the file is not that of the daemon that runs, or the connection has ended".into()
+        }
+        (Some(_), []) => "there was none at that moment; press again".to_string(),
+        (Some(_), _) => reasons.join("; "),
+    };
+    Ok(Some(format!("not through the tunnel: {why}")))
 }
 
 fn prepared(stream: TcpStream) -> std::io::Result<TcpStream> {
@@ -66,14 +105,18 @@ fn prepared(stream: TcpStream) -> std::io::Result<TcpStream> {
     Ok(stream)
 }
 
-fn direct(target: &Target) -> std::io::Result<TcpStream> {
+/// A connection to the server, and the seconds that it took.
+fn direct(target: &Target) -> std::io::Result<(TcpStream, f64)> {
+    let begin = Instant::now();
     let address = (target.host.as_str(), target.port).to_socket_addrs()?.next();
     let address = address.ok_or_else(|| std::io::Error::other("the name has no address"))?;
-    prepared(TcpStream::connect_timeout(&address, LONGEST)?)
+    let stream = prepared(TcpStream::connect_timeout(&address, LONGEST)?)?;
+    Ok((stream, begin.elapsed().as_secs_f64()))
 }
 
-/// RFC 1928 without a password, by name.
-fn by_socks(target: &Target, socks: SocketAddr) -> std::io::Result<TcpStream> {
+/// The same by RFC 1928 without a password, by name.
+fn by_socks(target: &Target, socks: SocketAddr) -> std::io::Result<(TcpStream, f64)> {
+    let begin = Instant::now();
     let mut stream = prepared(TcpStream::connect_timeout(&socks, LONGEST)?)?;
     stream.write_all(&[5, 1, 0])?;
     stream.read_exact(&mut [0; 2])?;
@@ -98,16 +141,12 @@ fn by_socks(target: &Target, socks: SocketAddr) -> std::io::Result<TcpStream> {
     }
     let rest = if head[3] == 4 { 18 } else { 6 };
     stream.read_exact(&mut [0; 18][..rest])?;
-    Ok(stream)
+    Ok((stream, begin.elapsed().as_secs_f64()))
 }
 
-/// Bytes, status line, and seconds from the connection's begin to its last byte.
-fn load(
-    target: &Target,
-    connect: impl FnOnce() -> std::io::Result<TcpStream>,
-) -> std::io::Result<(u64, String, f64)> {
+/// Bytes, status line, and seconds to the last byte, with those that the connection took.
+fn load(target: &Target, mut stream: TcpStream, took: f64) -> std::io::Result<(u64, String, f64)> {
     let begin = Instant::now();
-    let mut stream = connect()?;
     let Target { host, path, .. } = target;
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: longhaul-pep\r\nConnection: close\r\n\r\n"
@@ -127,12 +166,28 @@ fn load(
     if bytes == 0 {
         return Err(std::io::Error::other("the server sends nothing"));
     }
-    Ok((bytes, status, begin.elapsed().as_secs_f64()))
+    Ok((bytes, status, took + begin.elapsed().as_secs_f64()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_connection_past_the_tunnel_is_no_trial() {
+        let own: SocketAddr = "127.0.0.1:40000".parse().unwrap();
+        let found = |flows: Value, reasons: &[&str]| {
+            past_the_tunnel(own, &flows, || Ok(json!({ "reasons": reasons }))).unwrap()
+        };
+        let flow = |onward: &str| json!([{ "client": "127.0.0.1:40000", "onward": onward }]);
+        assert_eq!(found(flow("tunnel"), &[]), None);
+        assert_eq!(
+            found(flow("direct"), &["the tunnel is down"]).unwrap(),
+            "not through the tunnel: the tunnel is down"
+        );
+        assert!(found(flow("direct"), &[]).unwrap().starts_with("not through the tunnel: "));
+        assert!(found(json!([]), &[]).unwrap().contains("the daemon that runs"));
+    }
 
     #[test]
     fn addresses_are_read_strictly() {

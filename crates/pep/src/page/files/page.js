@@ -60,16 +60,24 @@
     card.append(made("dt", name), made("dd", value));
     return card;
   }));
-  const table = (id, heads, rows, none) => {
+  // With `stacked`, a row is a list of its values on a narrow screen, each behind its head.
+  const table = (id, heads, rows, none, stacked) => {
     if (!rows.length) {
       at(id).replaceChildren(made("p", none, "soft"));
       return;
     }
     const element = made("table"), head = element.createTHead().insertRow(), body = element.createTBody();
-    heads.forEach((name) => head.append(Object.assign(made("th", name), { scope: "col" })));
+    const isText = (value) => typeof value === "string" && /[a-z]{4}/.test(value);
+    const kinds = heads.map((_, place) => (rows.some((row) => isText(row[place])) ? "words" : ""));
+    if (stacked) element.className = "stacked";
+    heads.forEach((name, place) => head.append(Object.assign(made("th", name, kinds[place]), { scope: "col" })));
     rows.forEach((row) => {
       const line = body.insertRow();
-      row.forEach((value) => line.append(made("td", value, typeof value === "string" && /[a-z]{4}/.test(value) ? "words" : "")));
+      row.forEach((value, place) => {
+        const cell = made("td", value, kinds[place]);
+        cell.dataset.head = heads[place];
+        line.append(cell);
+      });
     });
     at(id).replaceChildren(element);
   };
@@ -154,11 +162,11 @@
     }
     newest = Math.max(newest, ...samples.seconds.slice(-1).map((row) => row[0]), ...samples.minutes.slice(-1).map((row) => row[0]));
     const last = samples.seconds.at(-1) || [0, 0, 0, 0, 0, null, null, 0];
-    const isHub = status.mode === "hub", works = isHub || !now.reasons.length;
+    const isHub = status.mode === "hub", works = isHub || !status.passing;
     const line = at("state");
-    line.textContent = `${roles[status.mode] || status.mode}: ${isHub ? `${peers.length} terminals` : works ? "new connections are accelerated" : "new connections pass untouched"}`;
+    line.textContent = `${roles[status.mode] || status.mode}: ${isHub ? `${peers.length} ${peers.length === 1 ? "terminal" : "terminals"}` : `new connections ${status.new_connections}`}`;
     line.className = works ? "good" : status.bypass ? "poor" : "bad";
-    const causes = [...(isHub ? [] : now.reasons), ...(status.causes || [])];
+    const causes = [...status.reasons, ...(status.causes || [])];
     at("reasons").replaceChildren(...causes.map((why) => made("li", why)));
     at("reasons").hidden = !causes.length;
     const bypass = at("bypass");
@@ -166,7 +174,7 @@
     if (!bypass.disabled) bypass.setAttribute("aria-checked", String(status.bypass));
     const queued = peers.reduce((sum, peer) => sum + peer.queued, 0);
     cards("cards", [
-      tunnel && ["Tunnel", isHub ? `${peers.length} up` : peers.length ? "up" : "down"],
+      tunnel && ["Tunnel", isHub ? `${peers.length} up` : !peers.length ? "down" : status.silent ? "no answer" : "up"],
       tunnel && tunnel.hub && ["Hub", tunnel.hub],
       ["Down", rate(last[1])],
       ["Up", rate(last[2])],
@@ -214,10 +222,13 @@
       one.over ? ["over", ...(one.over_hosts || [])].join(" ") : ""];
     const rows = [...classes.map((one) => row(one, " for each address")), ...terminals.map((one) => row(one, ""))];
     at("classes").hidden = !rows.length;
-    if (rows.length) table("classes", ["class or terminal", "rate", "today", "this month", "quota", "beyond it"], rows, "");
+    if (rows.length) table("classes", ["class or terminal", "rate", "today", "this month", "quota", "beyond it"], rows, "", true);
   };
 
+  // What the switch has done is in the state above, which goes on changing: its own message goes away.
+  let passing = 0;
   at("bypass").addEventListener("click", async () => {
+    clearTimeout(passing);
     const button = at("bypass"), on = button.getAttribute("aria-checked") !== "true", note = at("bypass-done");
     button.disabled = true;
     try {
@@ -226,34 +237,53 @@
     } catch (why) {
       note.textContent = why.message;
     }
+    passing = setTimeout(() => { note.textContent = ""; }, 15000);
     button.disabled = false;
     button.focus();
   });
 
-  const words = { good: "good", poor: "poor", bad: "bad" };
+  // Findings are looked for again when the state changes that they depend on, and each minute while someone looks at the page; not
+  // sooner than `rest` after the last look, for a look takes commands and packets to the hub.
+  const minute = 60000, rest = 5000;
+  let looking = false, examined = { at: -minute, state: "" };
+  const stateOf = ({ reasons, causes, repaired, tunnel }) => JSON.stringify([reasons, causes, repaired, tunnel && tunnel.hub]);
+  const follow = (status) => {
+    const state = stateOf(status), age = performance.now() - examined.at;
+    if (looking || document.hidden || age < (state === examined.state ? minute : rest)) return;
+    examined.state = state;
+    examine();
+  };
+  const put = (id, text) => { if (at(id).textContent !== text) at(id).textContent = text; };
   const examine = async () => {
-    const button = at("examine"), note = at("examined");
-    button.disabled = true;
-    note.textContent = "looking …";
+    looking = true;
     try {
-      const found = await call("/api/doctor"), order = ["bad", "poor", "good"];
+      const looked = await call("/api/doctor"), found = looked.findings, order = ["bad", "poor", "good"];
       found.sort((a, b) => order.indexOf(a.verdict) - order.indexOf(b.verdict));
       at("findings").replaceChildren(...found.map((one) => {
         const item = made("li", undefined, one.verdict);
-        item.append(made("b", `${one.what}: ${words[one.verdict]}`, one.verdict), one.text);
+        item.append(made("b", `${one.what}: ${one.verdict}`, one.verdict), one.text);
         return item;
       }));
       const faults = found.filter(({ verdict }) => verdict !== "good").length;
-      note.textContent = `${found.length} looked at, ${faults ? `${faults} to mend` : "all good"} (${clock(Date.now() / 1000, true)})`;
+      put("examined", `${found.length} looked at, ${faults ? `${faults} to mend` : "all good"}`);
+      at("examined-at").textContent = `at ${clock(looked.at, true)}`;
     } catch (why) {
-      note.textContent = why.message;
+      put("examined", why.message);
+      at("examined-at").textContent = "";
     }
-    button.disabled = false;
+    examined.at = performance.now();
+    looking = false;
   };
-  at("examine").addEventListener("click", examine);
+  at("examine").addEventListener("click", async () => {
+    at("examine").disabled = true;
+    at("examined").textContent = "looking …";
+    at("examined-at").textContent = "";
+    await examine();
+    at("examine").disabled = false;
+  });
 
   // --- again and again, while someone looks
-  let timer = 0, examined = false;
+  let timer = 0;
   const look = async () => {
     clearTimeout(timer);
     try {
@@ -263,11 +293,10 @@
       at("open").hidden = Boolean(now.absent);
       if (now.absent) {
         at("state").textContent = now.absent;
-        at("state").className = "";
-      } else show(now);
-      if (!examined && !now.absent) {
-        examined = true;
-        examine();
+        at("state").className = "plain";
+      } else {
+        show(now);
+        follow(now.status);
       }
     } catch (why) {
       if (why.status === 401) {

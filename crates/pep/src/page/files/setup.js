@@ -28,6 +28,15 @@
     interfaces: [...form.querySelectorAll("[name=interfaces]:checked")].map((one) => one.value), socks: form.elements.socks.checked,
   });
   const roles = () => form.querySelectorAll("[data-for]").forEach((part) => { part.hidden = !part.dataset.for.split(" ").includes(mode()); });
+  // What an operator has answered before, as the file has it.
+  const fill = (given) => {
+    for (const name of ["mode", "hub", "hub_key", "port", "terminal", "terminal_key", "down", "up"]) {
+      if (given[name]) form.elements[name].value = given[name];
+    }
+    for (const name of ["sources", "private"]) form.elements[name].value = given[name].join(", ");
+    form.querySelectorAll("[name=interfaces]").forEach((one) => { one.checked = given.interfaces.includes(one.value); });
+    if (given.mode !== "hub") form.elements.socks.checked = given.socks;
+  };
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("change", () => { roles(); at("file").textContent = ""; at("write").disabled = true; });
 
@@ -56,6 +65,8 @@
     at("missing").textContent = found.missing.length ? `Missing: ${found.missing.join(", ")} (apt install iproute2 nftables)` : "";
     at("routes").hidden = found.routes;
     at("exists").hidden = !found.exists;
+    if (found.answers) fill(found.answers);
+    at("more").hidden = !found.more;
     roles();
   };
 
