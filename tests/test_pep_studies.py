@@ -172,3 +172,16 @@ def test_a_gain_of_nothing_is_no_small_gain():
         return target.judge(Results("quick", rows)).verdict
 
     assert [judged(factor) for factor in (1.0, 1.07, 1.3)] == ["not", "reproduced", "not"]
+
+
+def test_the_cause_of_s1a_has_the_numbers_of_its_reading():
+    """What ns-2's SACK does to the first back-off stands in the cause, in the section's summary and in its table."""
+    from longhaul_studies.split_pep.study import STUDY
+
+    page = (Path(__file__).parents[1] / "docs/studies/split-pep.md").read_text(encoding="utf-8")
+    part = page.partition("### Reading: ns-2's SACK on the split link\n")[2].partition("\n## ")[0]
+    row = next(line for line in part.splitlines() if line.startswith("| S1a |"))
+    base, reading = (row.split("|")[column].split()[0].replace(",", "") for column in (3, 5))
+    reason = next(target.reason for target in STUDY.targets if target.id == "S1a")
+    assert f"the first back-off is at {reading} s" in reason
+    assert f"{reading} s, after {base} in the base" in " ".join(STUDY.readings_about.split())

@@ -47,7 +47,7 @@ _ONE_FLOW = "One source of 750: its mean follows from its own bursts, which have
 
 #: Causes of missed targets, by the beginning of their names.
 REASONS = {
-    "S1a": "From the end of slow start to the first back-off the window grows by half a packet per round trip: by some 5400 packets in the thesis, by 4300 here, where slow start ends at a larger window. The thesis does not give the losses in slow start.",
+    "S1a": "From the end of slow start to the first back-off the window grows by half a packet per round trip: by some 5400 packets in the thesis, by 4300 here, where slow start ends at a larger window. The thesis does not give the losses in slow start. ns-2's SACK is not the cause: with it slow start ends at 2370 packets, and the first back-off is at 4178 s.",
     "S2": _QUEUE, "S3": _QUEUE, "S4": _QUEUE, "S5": _MANY_FLOWS, "S6": _FEW, "S8a": _QUEUE, "S8b": _SINGLE, "S8d": _SINGLE, "S8e": _SINGLE,
     "S2d": _CUBIC, "S3a": _PER_FLOW, "S3b": _PER_FLOW, "S4a": _PER_FLOW, "S4b": _PER_FLOW, "S5d": _CUBIC,
     "S4e": "Not known. The largest second of all five runs counts, and it is below the thesis's peaks.",
