@@ -33,6 +33,9 @@ const DATAGRAMS: usize = 8 << 20;
 const STRANGERS: (usize, usize) = (64, 512);
 /// Time in which nothing left counts for that much of the rate of all peers.
 const LATE: Duration = Duration::from_millis(2);
+/// Bytes of connection IDs. With four, quinn-proto reckons with 2^32 of them in a `usize`: on 32-bit processors it then has none left
+/// for any connection.
+const CID_LENGTH: usize = if usize::BITS > 32 { 4 } else { 5 };
 /// Rate where nothing else is known.
 const UNKNOWN_RATE: u64 = 1_000_000;
 
@@ -772,7 +775,7 @@ fn quic_settings(config: &Config) -> Result<longhaul_quic::Settings, ConfigError
     Ok(longhaul_quic::Settings {
         mtu: config.mtu,
         mtu_discovery: None,
-        cid_length: 4,
+        cid_length: CID_LENGTH,
         session,
         // A raw public key (RFC 7250) and an Ed25519 signature.
         credentials: longhaul_quic::Credentials { certificates: vec![44], signature: 64 },
