@@ -35,7 +35,7 @@ const STRANGERS: (usize, usize) = (64, 512);
 const LATE: Duration = Duration::from_millis(2);
 /// Bytes of connection IDs. With four, quinn-proto reckons with 2^32 of them in a `usize`: on 32-bit processors it then has none left
 /// for any connection.
-const CID_LENGTH: usize = if usize::BITS > 32 { 4 } else { 5 };
+const CID_LENGTH: u8 = if usize::BITS > 32 { 4 } else { 5 };
 /// Rate where nothing else is known.
 const UNKNOWN_RATE: u64 = 1_000_000;
 
