@@ -324,3 +324,19 @@ def test_a_tenth_is_what_slowly_means():
     target = next(target for target in STUDY.targets if target.id == "E4.1")
     assert target.judge(rows(0.90)).verdict == "reproduced"
     assert target.judge(rows(0.68)).verdict == "partly"
+
+
+def test_causes_of_missed_targets_have_medians_of_the_bursts_of_one_segment():
+    """Runs of the reading stand in a finding; causes and the claim's have their medians."""
+    import re
+    from statistics import median
+
+    runs = [float(text) for text in re.findall(r"(?<![\d.])\d+\.\d+", STUDY.findings["What bursts of one segment do"])]
+    high, higher, standard, mixed, fairness = (median(runs[first : first + 3]) for first in range(0, 15, 3))
+    reasons = {target.id: target.reason for target in STUDY.targets}
+    assert f"medians of {high:.1f} and {higher:.1f} %" in reasons["E4.1"]
+    assert f"standard TCP has {standard:.1f} % at 30" in reasons["E4.1"]
+    assert f"a median of {mixed:.1f} %" in reasons["E4.8"]
+    assert f"RF is {fairness:.1f} with RED" in reasons["E4.9"]
+    why = next(claim.why for claim in STUDY.claims if claim.targets == ("E4.1", "E4.4"))
+    assert f"{99.5 - higher:.0f} %" in why

@@ -31,7 +31,7 @@ MOVED: Mapping[str, tuple[tuple[int, int, int, str], str]] = {
     ),
     "highspeed": (
         (86, 14, 5, "quick"),
-        "E2.2 has six flows, E4.1 a bound: both are harsher. Readings of bursts, marks and background are not judged.",
+        "E2.2 has six flows, E4.1 a bound: both are harsher. With bursts of one segment HighSpeed TCP is within it (no verdict).",
     ),
     "premature-ack": (
         (14, 0, 0, "full"),
