@@ -101,7 +101,7 @@ def test_the_small_scale_runs(tmp_path: Path):
     campaign.open()
     campaign.run(campaign.missing(), jobs=2)
     results = campaign.results()
-    large, small = (measures.of_frames(results, "standard", frame)[1e-3] for frame in points.FRAMES)
+    small, large = (measures.of_frames(results, "standard", frame)[1e-3] for frame in points.FRAMES)
     assert 4.5 < large / small < 7.5
     # At 1e-3 all rules are near standard TCP's, except those without a low window.
     windows = {name: measures.windows(results, name)[1e-3] for name in points.RESPONSES}
