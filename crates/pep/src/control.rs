@@ -173,12 +173,15 @@ fn after_bypass(shut: Shut) -> String {
     }
 }
 
+/// The texts in a list of a `status`; none where there is no such list.
+pub(crate) fn texts<'a>(status: &'a serde_json::Value, list: &str) -> Vec<&'a str> {
+    status[list].as_array().into_iter().flatten().filter_map(|one| one.as_str()).collect()
+}
+
 /// Whether bypass is on, and what becomes of new connections, from a node's `status`.
 pub fn bypass_state(status: &serde_json::Value) -> String {
     let word = |name: &str| status[name].as_str().unwrap_or("?").to_string();
-    let reasons: Vec<&str> =
-        status["reasons"].as_array().into_iter().flatten().filter_map(|one| one.as_str()).collect();
-    match (status["bypass"] == true, reasons.join(", ").as_str()) {
+    match (status["bypass"] == true, texts(status, "reasons").join(", ").as_str()) {
         (true, _) => format!("bypass is on: new connections {}", word("new_connections")),
         (false, "") => format!("bypass is off: new connections {}", word("new_connections")),
         (false, why) => format!("bypass is off; new connections {}: {why}", word("new_connections")),

@@ -12,6 +12,7 @@ use crate::listen::listen;
 use crate::node::Node;
 use crate::state::{self, State};
 use crate::table::Entrance;
+use crate::timer::std_time;
 use crate::tunnel::Tunnel;
 use crate::{
     Error, choice, classes, confirm, control, descriptors, grants, hub, load, metrics, page, plan, reload,
@@ -305,7 +306,7 @@ pub(crate) async fn drain(node: &Arc<Node>) {
     if let Ok(Err(why)) = shut {
         tracing::warn!("{why}");
     }
-    let limit = Duration::from_nanos(node.shared.timeouts().drain.as_nanos());
+    let limit = std_time(node.shared.timeouts().drain);
     let begin = Instant::now();
     while node.shared.table.len() > 0 && begin.elapsed() < limit {
         tokio::time::sleep(Duration::from_millis(100)).await;

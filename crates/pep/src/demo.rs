@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::config::Carrier;
 use crate::rig::{Link, Rig};
+use crate::timer::std_time;
 use longhaul_units::{Duration, Size};
 use serde::Serialize;
 use std::io::Read;
@@ -142,7 +143,7 @@ fn both(
             let mut sample =
                 Sample { loss: link.loss, what: name, bytes, accelerated, seconds: vec![], came: 0, ideal };
             for _ in 0..plan.repeat {
-                let patience = std::time::Duration::from_nanos(plan.patience.as_nanos());
+                let patience = std_time(plan.patience);
                 let took = match objects {
                     0 => rig.download(size, patience, stop)?,
                     _ => rig.page(objects, size, patience, stop)?,
@@ -183,7 +184,7 @@ fn programs(
     };
     for _ in 0..plan.repeat {
         let (begin, mut client) = (Instant::now(), Group(rig.start(false, &own.run, accelerated)?));
-        let patience = std::time::Duration::from_nanos(plan.patience.as_nanos());
+        let patience = std_time(plan.patience);
         let ended = loop {
             if stop.load(Ordering::Relaxed) {
                 return Err(Error::system("finish", "interrupted"));

@@ -94,8 +94,7 @@ fn way_in(intercept: &Intercept, status: Option<&serde_json::Value>) -> Vec<Find
 
 /// What the daemon has put back since its start.
 fn repairs(status: &serde_json::Value) -> Finding {
-    let names = status["repairs"].as_array().into_iter().flatten().filter_map(|name| name.as_str());
-    let names = names.collect::<Vec<_>>().join(", ");
+    let names = control::texts(status, "repairs").join(", ");
     let problem = (!names.is_empty()).then(|| {
         let text = format!(
             "another program removes what the node needs; put back {} times: {names} (network managers and scripts do that to \
@@ -295,16 +294,10 @@ fn words(status: &serde_json::Value) -> &str {
 
 /// Why new connections pass, in one line.
 fn causes(status: &serde_json::Value) -> String {
-    let list = |name: &str| -> Vec<String> {
-        let all = status[name].as_array().into_iter().flatten();
-        all.filter_map(|one| one.as_str()).map(str::to_string).collect()
-    };
-    let mut all = list("reasons");
-    let lost = status["astray"] == true || status["trial"] == true;
-    match (lost, list("causes")) {
-        (true, none) if none.is_empty() => all.push("no cause was found".into()),
-        (true, found) => all.extend(found),
-        (false, _) => {}
+    let mut all = control::texts(status, "reasons");
+    if status["astray"] == true || status["trial"] == true {
+        let found = control::texts(status, "causes");
+        all.extend(if found.is_empty() { vec!["no cause was found"] } else { found });
     }
     all.join("; ")
 }

@@ -6,6 +6,7 @@ use crate::failover::{Failover, Policy, Seen};
 use crate::hub_name::HubName;
 use crate::node::Node;
 use crate::silence::Silence;
+use crate::timer::std_time;
 use crate::tunnel::Tunnel;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -126,10 +127,6 @@ impl Keeper {
             }
         }
     }
-}
-
-fn std_time(time: longhaul_units::Duration) -> Duration {
-    Duration::from_nanos(time.as_nanos())
 }
 
 fn policy(hop: &Hop) -> Policy {

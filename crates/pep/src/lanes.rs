@@ -1,6 +1,7 @@
 //! The TCP connections of the tunnel's second carrier: sockets and TLS under [`longhaul_hop::Pool`], one task for each connection.
 
 use crate::sys;
+use crate::timer::std_time;
 use crate::tunnel::Tunnel;
 use longhaul_hop::places::Places;
 use longhaul_hop::tls;
@@ -112,8 +113,7 @@ impl Common {
             libc::TCP_USER_TIMEOUT,
             i32::try_from(self.idle_timeout.as_nanos() / 1_000_000).unwrap_or(i32::MAX),
         );
-        let ask = std::time::Duration::from_nanos(self.keep_alive.as_nanos())
-            .max(std::time::Duration::from_secs(1));
+        let ask = std_time(self.keep_alive).max(std::time::Duration::from_secs(1));
         socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(ask).with_interval(ask))
     }
 }

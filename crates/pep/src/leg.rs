@@ -7,6 +7,7 @@
 use crate::config::{LegConfig, Timeouts};
 use crate::pipe::Pipe;
 use crate::sys;
+use crate::timer::std_time;
 use socket2::{SockRef, TcpKeepalive};
 use std::io;
 use std::os::fd::AsFd;
@@ -68,7 +69,7 @@ impl TcpLeg {
         let socket = SockRef::from(&stream);
         socket.set_linger(Some(Duration::ZERO))?;
         socket.set_tcp_nodelay(true)?;
-        let keepalive = Duration::from_nanos(timeouts.keepalive.as_nanos()).max(Duration::from_secs(1));
+        let keepalive = std_time(timeouts.keepalive).max(Duration::from_secs(1));
         let ask = TcpKeepalive::new()
             .with_time(keepalive)
             .with_interval(keepalive / 4 + Duration::from_secs(1))

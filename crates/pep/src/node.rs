@@ -19,6 +19,7 @@ use crate::relay::{Relay, Shared, end_of};
 use crate::room::{self, Room};
 use crate::socks::{Host, Reply, Request, Step};
 use crate::table::{Ends, Entrance, Entry, Onward};
+use crate::timer::std_time;
 use crate::tunnel::{HopLeg, Tunnel};
 use crate::verify::Findings;
 use crate::{daemon, descriptors, dscp, eyeballs, grants, http, names, socks, state, sys};
@@ -490,7 +491,7 @@ impl Node {
 
     /// Waits for the hub's answer: not longer than for a server, and not in a tunnel that is silent.
     async fn answered(&self, leg: &HopLeg) -> io::Result<()> {
-        let limit = Duration::from_nanos(self.shared.timeouts().connect.as_nanos());
+        let limit = std_time(self.shared.timeouts().connect);
         let mut without = self.without_tunnel.subscribe();
         tokio::select! {
             answer = tokio::time::timeout(limit, leg.answered()) => {

@@ -6,6 +6,7 @@ use crate::dscp::traffic_class;
 use crate::flow::End;
 use crate::leg::{TcpLeg, prepare};
 use crate::neighbours::Neighbours;
+use crate::timer::std_time;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -32,7 +33,7 @@ impl Outward {
         neighbours: &Neighbours,
     ) -> Result<TcpLeg, (End, io::Error)> {
         let server = SocketAddr::new(server.ip().to_canonical(), server.port());
-        let limit = Duration::from_nanos(self.timeouts.connect.as_nanos());
+        let limit = std_time(self.timeouts.connect);
         let connecting = async {
             let (stream, first) = match source {
                 None => (self.connect(None, server).await, None),

@@ -7,6 +7,7 @@ use crate::neighbours::Neighbours;
 use crate::pipe::Pipe;
 use crate::pool::{Chunk, LARGE, Pool};
 use crate::table::{Entry, State, Table};
+use crate::timer::std_time;
 use std::future::poll_fn;
 use std::io::ErrorKind;
 use std::sync::atomic::Ordering;
@@ -118,7 +119,6 @@ impl<C: Leg, S: Leg> Relay<C, S> {
 
     /// Carries bytes until both directions have ended.
     async fn exchange(&mut self) -> Result<(), Failure> {
-        let limit = |time: longhaul_units::Duration| Duration::from_nanos(time.as_nanos());
         let (mut seen, mut active) = (0, Instant::now());
         let mut pause = TICK.0;
         loop {
@@ -147,7 +147,7 @@ impl<C: Leg, S: Leg> Relay<C, S> {
             }
             let half = flow.waiting() == Waiting::HalfClosed;
             let timeouts = self.shared.timeouts();
-            let patience = limit(if half { timeouts.half_closed } else { timeouts.idle });
+            let patience = std_time(if half { timeouts.half_closed } else { timeouts.idle });
             if active.elapsed() > patience {
                 return Err(Failure { end: End::Idle, gone: None });
             }
@@ -292,7 +292,7 @@ impl<C: Leg, S: Leg> Relay<C, S> {
 
     /// How long the last bytes may take.
     fn patience(&self) -> Duration {
-        Duration::from_nanos(self.shared.timeouts().closing.as_nanos())
+        std_time(self.shared.timeouts().closing)
     }
 
     /// The side that sends in this direction is gone. What it had sent reaches the other side, and the reset behind it.

@@ -1,6 +1,6 @@
 //! From the configuration to tunnels: a hub has one, which its terminals share, a terminal one to each of its hubs.
 
-use crate::config::{self, Carrier, Config, Mode, Profile};
+use crate::config::{Carrier, Config, Mode, Profile};
 use crate::lanes::{self, Common};
 use crate::state::State;
 use crate::tunnel::Tunnel;
@@ -72,11 +72,8 @@ pub fn own_key_as_peer(config: &Config, identity: &Identity) -> Option<String> {
 
 /// The terminals' names by their keys.
 fn names(config: &Config) -> HashMap<[u8; 32], String> {
-    let one = |terminal: &config::Terminal| {
-        let keys: Vec<[u8; 32]> = terminal.key.0.iter().map(|key| key.0).collect();
-        keys.into_iter().map(|key| (key, terminal.name.clone())).collect::<Vec<_>>()
-    };
-    config.terminal.iter().flat_map(one).collect()
+    let terminals = config.terminal.iter();
+    terminals.flat_map(|one| one.key.0.iter().map(|key| (key.0, one.name.clone()))).collect()
 }
 
 /// Takes over keys and names of a file that was read again.

@@ -4,6 +4,11 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
+/// A time as the runtime and the sockets take it.
+pub(crate) fn std_time(time: longhaul_units::Duration) -> std::time::Duration {
+    std::time::Duration::from_nanos(time.as_nanos())
+}
+
 /// A timer that the runtime can wait for; its resolution is the kernel's, not the runtime's millisecond.
 pub(crate) struct Timer(TimerFd);
 

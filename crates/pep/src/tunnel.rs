@@ -12,7 +12,7 @@ use crate::leg::Leg;
 use crate::pipe::Pipe;
 use crate::sys;
 use crate::table::InTunnel;
-use crate::timer::Timer;
+use crate::timer::{Timer, std_time};
 use crate::udp::Udp;
 use bytes::Bytes;
 use longhaul_hop::tls::{PublicKey, Trusted};
@@ -419,7 +419,7 @@ impl Tunnel {
     pub fn rtt(&self) -> Option<std::time::Duration> {
         let peer = self.peer()?.id;
         let stats = self.lock().hop.stats(peer)?;
-        Some(std::time::Duration::from_nanos(stats.base_rtt.as_nanos()))
+        Some(std_time(stats.base_rtt))
     }
 
     /// Flows that can still be opened to the node that takes new ones.
@@ -485,7 +485,6 @@ impl Tunnel {
     /// What flows have carried over QUIC and over TCP.
     pub fn counts(&self) -> [Counts; 2] {
         let inside = self.lock();
-        let std = |time: Duration| std::time::Duration::from_nanos(time.as_nanos());
         let of = |ledger: longhaul_hop::Ledger, pooled: bool| {
             let peers = inside.peers.iter().map(|peer| peer.id).filter(|id| id.is_pooled() == pooled);
             let stats =
@@ -494,7 +493,10 @@ impl Tunnel {
             stats.fold(first, |counts, stats| Counts {
                 unread: counts.unread + stats.readable,
                 queued: counts.queued + stats.queued,
-                waited: (counts.waited.0 + std(stats.peer_waited), counts.waited.1 + std(stats.waited)),
+                waited: (
+                    counts.waited.0 + std_time(stats.peer_waited),
+                    counts.waited.1 + std_time(stats.waited),
+                ),
                 ..counts
             })
         };

@@ -78,13 +78,7 @@ def explain(
         metavar="TIME",
         help="Wall-clock time for the runs that test causes, as in --budget '2 min'.",
     ),
-    set: list[str] | None = typer.Option(
-        None,
-        "--set",
-        metavar="PATH=VALUE",
-        help="Override a setting of a scenario file first.",
-        autocompletion=options.setting_paths,
-    ),
+    set: list[str] | None = options.SET_FIRST,
     as_json: bool = typer.Option(False, "--json", help="Print JSON: every group, and every flow's time."),
 ) -> None:
     """Explain what limits the flows: take one cause after the other away, run again, and show what changes."""

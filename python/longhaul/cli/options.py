@@ -259,6 +259,15 @@ def metrics(text: str | None) -> list[str] | None:
     return chosen
 
 
+#: Settings of a command that takes a scenario file or a result.
+SET_FIRST = typer.Option(
+    None,
+    "--set",
+    metavar="PATH=VALUE",
+    help="Override a setting of a scenario file first.",
+    autocompletion=setting_paths,
+)
+
 #: To which point the others of a sweep are compared.
 BASELINE = typer.Option(
     None,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
@@ -12,14 +11,8 @@ from .. import confined, document, drawing, inventory, load, outputs, plots, tab
 from ..errors import LonghaulError, OutputError, PlotError
 from ..explain import content_of
 from ..progress import of_report
-from ..results import Result
 from ..sweep import SweepResult
 from . import options
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from ..plots.paper import Paper
 
 #: So many other metrics of a sweep are named.
 _NAMED = 8
@@ -103,7 +96,7 @@ def plot(
     root, inside = (out, "") if out else (result, "plots/")
     if isinstance(loaded, SweepResult):
         loaded.check()
-        draws = partial(_of_sweep, loaded, over, paper)
+        draws = partial(loaded.plot, parameter=over, paper=paper)
         kinds = wanted_kinds or _metrics(loaded, everything)
     else:
         view = plots.View(flows=options.flows(flows, loaded.summary["flows"]), start=start, end=end)
@@ -116,21 +109,13 @@ def plot(
                 f"{result / 'flows.parquet'} is missing: the run was made without time series, or the file was deleted;"
                 f" --kind {held} draws what the summary holds"
             )
-        draws = partial(_of_run, loaded, view, paper)
+        draws = partial(plots.draw, loaded, view=view, paper=paper)
         kinds = wanted_kinds or plots.kinds_for(loaded)
     figures = [(name, draws(name)) for name in kinds]
     for name, figure in figures:
         for ending in formats:
             data = plots.figure_bytes(figure, ending, dpi)
             typer.echo(str(inventory.put(root, f"{inside}{name}.{ending}", data, force=force)))
-
-
-def _of_run(result: Result, view: plots.View, paper: Paper | None, kind: str) -> Figure:
-    return plots.draw(result, kind, view, paper)
-
-
-def _of_sweep(sweep: SweepResult, over: str | None, paper: Paper | None, metric: str) -> Figure:
-    return sweep.plot(metric, over, paper=paper)
 
 
 def _metrics(sweep: SweepResult, everything: bool) -> list[str]:
@@ -197,13 +182,7 @@ def draw(
         show_default=False,
     ),
     upright: bool = typer.Option(False, "--upright", help="Data go downwards: for narrow columns and screens."),
-    set: list[str] | None = typer.Option(
-        None,
-        "--set",
-        metavar="PATH=VALUE",
-        help="Override a setting of a scenario file first.",
-        autocompletion=options.setting_paths,
-    ),
+    set: list[str] | None = options.SET_FIRST,
     force: bool = FORCE,
 ) -> None:
     """Draw the network as SVG: hosts, links, flows on their way, proxies; of a result also what is in use and what limits."""

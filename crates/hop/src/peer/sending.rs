@@ -71,19 +71,15 @@ impl Peer {
                 match allowance {
                     Allowance::Until(_) if hold.is_some() => {
                         self.queues |= asked;
-                        self.waiting.end(now);
+                        self.waiting.set(now, false);
                         // What is not sent shows nothing about the path.
                         self.shared.lock().controller.on_app_limited(now);
                     }
                     Allowance::Until(release) if asked => {
                         self.release = Some(release);
-                        if bounded {
-                            self.waiting.end(now);
-                        } else {
-                            self.waiting.begin(now);
-                        }
+                        self.waiting.set(now, !bounded);
                     }
-                    _ => self.waiting.end(now),
+                    _ => self.waiting.set(now, false),
                 }
                 return None;
             }
@@ -91,7 +87,7 @@ impl Peer {
             let release = self.scheduler.release(now);
             if (self.scheduler.is_empty() || release.is_some()) && self.parity.is_empty() {
                 self.release = release.or(self.release);
-                self.waiting.end(now);
+                self.waiting.set(now, false);
                 self.shared.lock().controller.on_app_limited(now);
                 return None;
             }

@@ -15,35 +15,20 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Something waits.
-    pub fn begin(&mut self, now: Instant) {
-        self.since = Some(self.add(now));
-    }
-
-    /// Nothing waits, or not for the path.
-    pub fn end(&mut self, now: Instant) {
-        if self.since.is_some() {
-            self.add(now);
-            self.since = None;
-        }
-    }
-
-    /// Adds what has passed since it began, and returns `now`.
-    fn add(&mut self, now: Instant) -> Instant {
+    /// Whether something waits for the path from now on.
+    pub fn set(&mut self, now: Instant, waits: bool) {
         self.sum += self.since.map_or(Duration::ZERO, |since| now.since(since));
-        now
+        self.since = waits.then_some(now);
     }
 
-    /// All until the last call of [`Waiting::begin`] or [`Waiting::end`].
+    /// All until the last call of [`Waiting::set`] or [`Waiting::report`].
     pub fn sum(&self) -> Duration {
         self.sum
     }
 
     /// The sum in milliseconds, if it has grown so much since the last report that the next one is due.
     pub fn report(&mut self, now: Instant) -> Option<u64> {
-        if self.since.is_some() {
-            self.begin(now);
-        }
+        self.set(now, self.since.is_some());
         let due = self.sum >= self.reported + STEP;
         due.then(|| {
             self.reported = self.sum;
@@ -60,17 +45,17 @@ mod tests {
     fn the_sum_has_the_time_between_begin_and_end_and_is_reported_in_steps() {
         let at = |millis: u64| Instant::from_nanos(millis * 1_000_000);
         let mut waiting = Waiting::default();
-        waiting.end(at(50));
+        waiting.set(at(50), false);
         assert_eq!((waiting.sum(), waiting.report(at(60))), (Duration::ZERO, None));
-        waiting.begin(at(100));
-        waiting.begin(at(150));
+        waiting.set(at(100), true);
+        waiting.set(at(150), true);
         assert_eq!(waiting.report(at(349)), None);
         assert_eq!(waiting.report(at(360)), Some(260));
         assert_eq!(waiting.report(at(370)), None);
-        waiting.end(at(400));
-        waiting.end(at(900));
+        waiting.set(at(400), false);
+        waiting.set(at(900), false);
         assert_eq!((waiting.sum(), waiting.report(at(950))), (Duration::from_millis(300), None));
-        waiting.begin(at(1000));
+        waiting.set(at(1000), true);
         assert_eq!(waiting.report(at(1300)), Some(600));
     }
 }

@@ -87,8 +87,7 @@ fn past_the_tunnel(
         return Ok(None);
     }
     let status = status()?;
-    let reasons: Vec<&str> =
-        status["reasons"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let reasons = control::texts(&status, "reasons");
     let why = match (flow, reasons.as_slice()) {
         (None, _) => {
             "the proxy in the file is not that of the daemon that runs, or the connection has ended".into()
