@@ -102,7 +102,7 @@ def _relinked(text: str, source: Path, target: Path) -> str:
         page = PAGES.get(place) or (place.removeprefix("docs/") if place.startswith("docs/") else None)
         if not image and place in SHOWN:
             return f"[{words}]({'../' * len(target.parts)}{SHOWN[place]})"
-        if page == "STATUS.md" or page is None or not (ROOT / place).is_file():
+        if page is None or not (ROOT / place).is_file():
             return words if (ROOT / place).exists() and not image else match[0]
         up = "../" * len(target.parts)
         return f"{image}[{words}]({up}{page}{'#' + anchor if anchor else ''})"
