@@ -84,7 +84,7 @@ SYSTEMS: Sequence[System] = (
     System("Vegas*: increases by scheduled events", "asymmetric", "9.5", "in part", "`pacing`", _geo("pacing=window"), "a window's increase is paced; the event that the thesis sketches has no rule"),
     System("True negotiation of the MSS (M3)", "asymmetric", "5.4", "not built", why="an option of its own at both ends, which nobody has standardised; a tunnel (M2) gives the same"),
     System("Source quench", "asymmetric", "3.4.2", "not built", why="RFC 6633 deprecates it; hosts ignore it. ECN, throttles and windows give feedback"),
-    System("Routing by address or kind of packet", "asymmetric", "3.3, 3.4.5", "in part", "a link whose delay changes", "longhaul reproduce asymmetric --figure handshake", "a SYN-ACK over another link is run as a link that changes"),
+    System("Routing by address or kind of packet", "asymmetric", "3.3, 3.4.5", "in part", "a link whose delay changes", "longhaul reproduce asymmetric --figure handshake", "a SYN-ACK over another link is a link that changes; a flow's ways are found once, before a run"),
     System("Rate-based pacing after idle time", "asymmetric", "7.2.2", "in part", "`pacing` after idle", _geo("pacing=window"), "the rate before the pause; estimates of others are not kept"),
     # Premature ACKs.
     _built("A PEP with a watermark", "premature-ack", "2", "middlebox `premature_ack`", "longhaul reproduce premature-ack --scale tiny"),

@@ -7,12 +7,6 @@ FINDINGS: dict[str, str] = {
         "The crossing of 13 standard flows with DropTail (E5.4) needs the background traffic, below 1 % of the link: without it one HighSpeed flow has more than 80 % of the link beside 13"
         " standard flows, here and in ns-2, and the lines cross beyond 19 flows. The amount of that traffic is a choice (A8)."
     ),
-    "What bursts of one segment do": (
-        "Twelve runs of the reading *bursts that begin with one segment* (after a handshake) were made, with RED (`--scale readings`, build `2c0be3f0fe148033`; at each point three runs, in per cent of the link). Ten HighSpeed flows have 98.1,"
-        " 97.4 and 98.4 at 30 bursts and 93.3, 93.2 and 96.4 at 70. Ten standard flows have 67.0, 64.5 and 75.1 at 30. In the mixed set with 30 the standard flows have 16.4, 18.6 and 18.0, and RF is 4.94, 4.25 and"
-        " 4.48. The base's medians at these points are 83.7, 68.3, 48.9 and 20.6, and 3.02. How bursts begin decides how much HighSpeed TCP loses to them. Standard and mixed flows with 70 bursts were not run, so that no target of"
-        " E4 has a verdict with this reading."
-    ),
     "What six standard flows use": (
         'E2.2 was judged with two standard flows (93.7 %), and reproduced. Six use 99 % with RED, which speaks against the study\'s "fewer than ten": with them one of two comparisons holds. The runs with six are of an'
         " earlier build (99.1 %; one flow 84.3 %)."

@@ -99,4 +99,7 @@ READINGS = (
     ),
 )
 
-ABOUT = ""
+ABOUT = """
+**What moved.** How bursts begin decides how much they harm. With one segment, as section 2.1.2 describes TCP, the chapter of bursts is the study's: HighSpeed TCP falls slowly (E4.1), standard TCP in the
+mixed set hardly changes (E4.8), and the fairness stays with both queues (E4.9).
+"""
