@@ -2,6 +2,7 @@
 //! (RFC 9293 sections 3.7.4 and 3.8.6.2.1), restart after idle (RFC 5681 section 4.1).
 
 use super::{Chunk, Phase, Sender};
+use crate::send_buffer::Held;
 use crate::{Limit, Stats};
 use longhaul_cc::Sent;
 use longhaul_units::{Duration, Instant, Rate};
@@ -21,7 +22,7 @@ impl Sender {
         }
         let segment_size = self.mss.saturating_sub(option_bytes).max(1);
         let mut chosen = self.choose(now, segment_size);
-        if chosen.is_err() && self.buffered.is_some() && self.refill_send_buffer(segment_size) {
+        if chosen.is_err() && self.buffered.is_some() && self.refill_send_buffer(now, segment_size) {
             chosen = self.choose(now, segment_size);
         }
         match chosen {
@@ -50,12 +51,13 @@ impl Sender {
     /// What could be sent has been: a program that waits may write. True if it has.
     #[cold]
     #[inline(never)]
-    fn refill_send_buffer(&mut self, segment_size: u64) -> bool {
-        let (pipe, una, max) = (self.pipe(), self.una, self.max);
+    fn refill_send_buffer(&mut self, now: Instant, segment_size: u64) -> bool {
+        let pipe = self.pipe();
+        let held = Held { una: self.una, max: self.max, sacked: self.board.sacked() };
         let Some(buffered) = &mut self.buffered else { return false };
         let room = pipe + segment_size <= self.cwnd;
-        let ran_out = buffered.end < max + segment_size;
-        let has_written = buffered.refill(una, max, self.data_end, self.cwnd, self.mss);
+        let ran_out = buffered.end < held.max + segment_size;
+        let has_written = buffered.refill(now, held, self.data_end, self.cwnd, self.mss);
         // What is written into an empty buffer while the window has room comes late: rates measured until what is in flight is
         // delivered may be the application's (tcp_rate_check_app_limited).
         if has_written && ran_out && room && self.next_lost().is_none() {
