@@ -150,7 +150,12 @@ def test_a_circle_of_links_is_drawn():
 
 def test_thirty_nodes_and_five_hundred_flows_are_drawn_at_once():
     began = time.process_time()
-    found = of(star(28, flows=18))
+    # No two terminals are alike.
+    varied = Scenario("star", duration="10 s").link("feed", "server", "hub", rate="1 Gbit/s", delay="5 ms")
+    for number in range(28):
+        varied = varied.link(f"beam-{number}", "hub", f"ship-{number}", rate=f"{20 + number} Mbit/s", delay="270 ms")
+        varied = varied.flow("server", f"ship-{number}", name=f"f{number}", count=18)
+    found = of(varied)
     whole = drawing.Drawing(found).inline()
     assert time.process_time() - began < 2.0
     assert len(found.nodes) == 30
@@ -164,7 +169,7 @@ def test_thirty_nodes_and_five_hundred_flows_are_drawn_at_once():
 def test_many_private_groups_share_a_box():
     made = Scenario("many", duration="10 s").dumbbell(bottleneck={"rate": "10 Mbit/s", "delay": "10 ms"})
     for number in range(40):
-        made = made.flow(name=f"g{number}")
+        made = made.flow(name=f"g{number}", app={"kind": "bulk", "size": f"{number + 1} MB"})
     found = of(made)
     assert len(found.lanes) == network.LANES + 1
     assert found.lanes[-1].title == f"{40 - network.LANES} other groups × {40 - network.LANES}"
@@ -257,3 +262,61 @@ def test_a_page_shows_the_network_over_time_and_figures_at_the_pointer(tmp_path,
     assert outcome["shown"] == shown
     if shown[0]:
         assert "one way" in outcome["note"]
+
+
+def test_terminals_that_are_alike_are_one_with_a_count():
+    """Thirty terminals made a drawing of thirty rows."""
+    found = of(star(30))
+    assert list(found.nodes) == ["server", "hub", "ship-0"]
+    assert found.nodes["ship-0"].label == "ship × 30"
+    assert [link.label for link in found.links.values()] == ["feed", "beam × 30"]
+    assert [lane.title for lane in found.lanes] == ["f × 30"]
+    assert "alike: ship-0, ship-1" in svg.drawn(found)
+
+
+def test_a_terminal_with_another_link_or_other_flows_stands_for_itself():
+    other = star(8).link("slow", "hub", "far", rate="1 Mbit/s", delay="270 ms").flow("server", "far", name="far")
+    found = of(other.flow("ship-3", "server", name="upload"))
+    assert {node.label for node in found.nodes.values()} == {"server", "hub", "ship × 7", "ship-3", "far"}
+
+
+def test_what_hangs_behind_terminals_is_one_too():
+    made = Scenario("lans", duration="10 s").link("feed", "server", "hub", rate="1 Gbit/s", delay="5 ms")
+    for number in range(5):
+        made = made.link(f"beam-{number}", "hub", f"ship-{number}", rate="20 Mbit/s", delay="270 ms")
+        made = made.link(f"lan-{number}", f"ship-{number}", f"host-{number}", rate="1 Gbit/s", delay="1 ms")
+        made = made.flow("server", f"host-{number}", name=f"f{number}")
+    found = of(made)
+    assert [node.label for node in found.nodes.values()] == ["server", "hub", "ship × 5", "host × 5"]
+    assert found.lanes[0].links == ["feed", "beam-0", "lan-0"]
+
+
+def test_links_that_are_alike_have_the_range_of_their_use():
+    made = longhaul.run(star(4), set={"run.duration": "5 s"}).draw()
+    ways = made.network.links["beam-0"].ways
+    assert [way.alike for way in ways] == [[2, 4, 6, 8], [3, 5, 7, 9]]
+    assert drawing.over_time.of_result(made.network, longhaul.run(star(4), set={"run.duration": "5 s"})) is not None
+
+
+def test_a_rate_that_changes_has_its_course():
+    changes = [{"at": f"{second} s", "rate": f"{1 + second % 2} Mbit/s"} for second in range(1, 9)]
+    made = Scenario("x", duration="10 s").link("l", "a", "b", rate="4 Mbit/s", delay="10 ms", changes=changes)
+    found = of(made.flow("a", "b"))
+    words, values = found.links["l"].ways[0].course
+    assert (words, values[0], min(values)) == ("8 changes of rate", 1.0, 0.25)
+    assert svg.drawn(found).count('class="course"') == 1
+
+
+def test_a_measured_rate_has_its_course_in_a_result(tmp_path):
+    (tmp_path / "down.txt").write_text("".join(f"{ms}\n" for ms in range(4000) if ms < 2000 or ms % 4 == 0))
+    text = (
+        'name = "x"\n[run]\nduration = "4 s"\nsample = "50 ms"\n[[link]]\nname = "l"\nends = ["a", "b"]\ndelay = "10 ms"\nqueue = "50 packets"\n'
+        '[link.forward.trace]\nrate = "down.txt"\n[link.reverse]\nrate = "1 Mbit/s"\n[[flow]]\nfrom = "a"\nto = "b"\n'
+    )
+    (tmp_path / "x.toml").write_text(text)
+    network = longhaul.run(tmp_path / "x.toml").draw().network
+    words, values = network.links["l"].ways[0].course
+    assert words == "measured"
+    assert values[5] > 0.9
+    assert values[-5] == pytest.approx(0.25, abs=0.05)
+    assert network.links["l"].ways[1].course is None

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import re
 
 import longhaul
 import numpy as np
 import pytest
-from longhaul import plots
+from longhaul import plots, report
 from longhaul.plots import decimation, links, margins, style
-from longhaul.report import explore
+from longhaul.report import explore, strip
 from longhaul.units import quantity
 from longhaul_studies import drawing
 from longhaul_studies.highspeed import figures as highspeed_figures
@@ -207,12 +208,13 @@ def test_a_run_without_a_script_has_no_marks(command, scenario, tmp_path):
     assert not [label for label in labels(axes) if "outage" in label or "changes" in label]
 
 
-def test_many_changes_are_counted_and_not_drawn(command, scenario, tmp_path):
+def test_many_changes_are_counted_and_are_ticks_at_the_top(command, scenario, tmp_path):
     changes = ",".join(f'{{at="{at} s",delay="{100 + at % 2} ms"}}' for at in range(1, 61))
     long = ["--set", "run.duration=61 s", "--set", f"link.satellite.changes=[{changes}]"]
     assert command("run", scenario, *long, "--out", tmp_path / "r", "-q").code == 0
     axes = longhaul.load(tmp_path / "r").plot("cwnd").axes[0]
-    assert "delay changes:\nsatellite\n(60, not marked)" in labels(axes)
+    assert len(line(axes, "delay changes").get_xdata()) == 60
+    assert "delay changes:\nsatellite\n(60)" in labels(axes)
 
 
 def test_share_lines_of_several_groups_are_named(command, scenario, tmp_path):
@@ -403,3 +405,76 @@ def test_the_words_for_a_figure_are_of_what_is_drawn():
     series = figure["series"][0]
     assert result.flows["goodput_bps"].max() > 1.2 * series["hi"]
     assert f"to {quantity(series['hi'], 'bit/s')}." in figure["alt"]
+
+
+def test_fifty_flows_are_a_strip_with_a_column_for_each(made_up, tmp_path):
+    """They were nine paragraphs."""
+    result = made_up(50)
+    html = result.report(tmp_path / "r.html").read_text()
+    strips = re.findall(r'<svg viewBox="0 0 50 100".*?</svg>', html, re.DOTALL)
+    assert len(strips) == 2
+    assert strips[0].count("<rect") == 50
+    names = re.findall(r'data-def="(users-\d+):', strips[0])
+    goodputs = {flow["name"]: flow["metrics"]["goodput_bps"] for flow in result.summary["flows"]}
+    assert [goodputs[name] for name in names] == sorted(goodputs.values())
+    assert "9 of them in words" in html
+
+
+def test_five_hundred_flows_are_at_most_125_columns(made_up):
+    result = made_up(500)
+    (one,) = strip.strips(result.summary["flows"], {}, {})
+    assert "A column is the mean of up to 4 flows." in one["text"]
+    assert one["values"].count("<rect") == 125
+    assert len(one["values"]) + len(one["shares"]) < 60_000
+
+
+def test_groups_with_the_same_sentence_share_it():
+    flow = {"metrics": {"goodput_bps": 1e6}, "limited": {"cwnd": 1.0}, "app": "bulk"}
+    flows = [{**flow, "id": number, "name": f"f{number}", "group": f"f{number}"} for number in range(30)]
+    ((names, text),) = report._texts_of_groups(flows, {})
+    assert len(names) == 30
+    assert text.startswith("goodput 1 Mbit/s")
+
+
+def test_the_capacity_stands_behind_goodput_as_the_script_has_it(scripted):
+    figure = next(one for one in explore.of_run(scripted)["figures"] if one["id"] == "goodput_bps")
+    capacity = figure["series"][0]
+    assert capacity["capacity"]
+    assert capacity["label"].startswith("capacity of satellite")
+    assert capacity["hi"] > capacity["lo"]
+
+
+def test_a_rough_line_keeps_its_means():
+    """A queue that goes up and down with each sample was a black block."""
+    times = np.arange(0.0, 100.0, 0.01)
+    values = 50.0 + 50.0 * (np.arange(len(times)) % 2)
+    _, (small,) = explore.decimated(times, values[np.newaxis], 1000)
+    packed = explore._with_mean(times, values, small, 1000)
+    assert (packed["mean"]["lo"], packed["mean"]["hi"]) == (75.0, 75.0)
+    smooth = np.linspace(0.0, 1.0, len(times))
+    _, (small,) = explore.decimated(times, smooth[np.newaxis], 1000)
+    assert "mean" not in explore._with_mean(times, smooth, small, 1000)
+
+
+def test_every_change_of_many_is_marked_and_counted(command, scenario, tmp_path):
+    """Only the first 60 were."""
+    changes = ",".join(f'{{at="{at} s",delay="{100 + at % 2} ms"}}' for at in range(1, 81))
+    long = ["--set", "run.duration=81 s", "--set", f"link.satellite.changes=[{changes}]"]
+    assert command("run", scenario, *long, "--out", tmp_path / "r", "-q").code == 0
+    (mark,) = explore.of_run(longhaul.load(tmp_path / "r"))["marks"]
+    assert (mark["kind"], mark["label"], len(mark["spans"])) == ("ticks", "delay changes: satellite (80)", 80)
+
+
+def test_a_line_ends_where_its_flow_is_closed():
+    """What window and round trip were last was drawn to the end of the run."""
+    scenario = longhaul.Scenario("x", duration="40 s", sample="100 ms").link(
+        "l", "a", "b", rate="10 Mbit/s", delay="50 ms"
+    )
+    result = longhaul.run(scenario.flow("a", "b", name="f", duration="10 s", start="5 s"))
+    columns = explore.Columns()
+    explore._flow_figures(columns, result)
+    (figure,) = (one for one in columns.figures if one["id"] == "srtt_s")
+    times = np.frombuffer(base64.b64decode(columns.axes[figure["series"][0]["axis"]]), "<f8")
+    drawn = times[np.frombuffer(base64.b64decode(figure["series"][0]["data"]), "<u2") != 65535]
+    assert 5.0 <= drawn[0] < 5.5
+    assert 15.0 <= drawn[-1] < 18.0

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+import xml.etree.ElementTree as ElementTree
 from html import unescape
 from pathlib import Path
 
@@ -28,6 +29,8 @@ browser = pytest.mark.skipif(
     BROWSER is None, reason="chromium is not installed (sudo scripts/install-packages --pages)"
 )
 
+SVG = "{http://www.w3.org/2000/svg}"
+
 #: Does what a user does, and writes what came of it into the page.
 ACTS = """
 <script>
@@ -41,6 +44,8 @@ window.addEventListener("load", () => setTimeout(() => {
   mouse(plot.over, "mousemove", box.left + 100, box.top + 50);
   setTimeout(() => {
     out.readout = place.querySelector(".readout").textContent;
+    out.tip = [...plot.over.querySelectorAll(".tip > *")].map((one) => one.textContent);
+    out.tips = document.querySelectorAll(".tip:not([hidden])").length;
     out.synced = [plot, charts[1].plot].map((one) => one.posToVal(one.cursor.left, "x"));
     mouse(plot.over, "mousedown", box.left + 100, box.top + 50);
     mouse(plot.over, "mousemove", box.left + 200, box.top + 50);
@@ -51,6 +56,9 @@ window.addEventListener("load", () => setTimeout(() => {
       out.whole = report.range();
       out.shown = [...shown.keys()];
       out.legend = [...place.querySelector(".key-lines").children].map((one) => one.textContent);
+      place.querySelector(".key-lines button").click();
+      out.switched = [[...shown.keys()].length, place.querySelector(".key-lines button").getAttribute("aria-pressed"), charts[1].plot.series.find((one) => one.label === out.legend[0]).show];
+      place.querySelector(".key-lines button").click();
       plot.over.focus();
       for (const key of ["End", "ArrowRight", "ArrowRight"]) plot.over.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
       out.spoken = place.querySelector(".readout").getAttribute("aria-live");
@@ -60,7 +68,7 @@ window.addEventListener("load", () => setTimeout(() => {
       plot.over.dispatchEvent(new KeyboardEvent("keydown", { key: "0", bubbles: true }));
       out.unzoomed = report.range();
       document.querySelector("[data-do=none]").click();
-      out.none = charts[0].plot.series.slice(1).filter((one) => one.show && one.label && !/median|percentile|share/.test(one.label)).length;
+      out.none = charts[0].plot.series.slice(1).filter((one) => one.show && one.label && !/median|percentile|share|capacity/.test(one.label)).length;
       const filter = document.querySelector("#flow-switches input[type=search]");
       filter.value = charts[0].figure.series.find((line) => line.flow === 1).label;
       filter.dispatchEvent(new Event("input"));
@@ -84,8 +92,9 @@ window.addEventListener("load", () => setTimeout(() => {
       const first = charts[0];
       report.setRange(...report.whole);
       document.querySelector("[data-do=first]").click();
-      out.csv = report.csv(first.plot).split("\\n");
-      out.picture = report.picture(first.plot, first.figure).toDataURL("image/png").slice(0, 22);
+      out.csv = report.csv(first).split("\\n");
+      out.picture = report.picture(first).toDataURL("image/png").slice(0, 22);
+      out.drawings = charts.map((chart) => report.drawing(chart));
       out.saving = first.place.closest("figure").querySelectorAll(".saving button").length;
       report.setRange(5, 5 + width);
       out.deep = charts.at(-1).plot.scales.y.max - charts.at(-1).plot.scales.y.min;
@@ -148,7 +157,18 @@ def test_a_report_can_be_explored(tmp_path, flows):
     assert outcome["csv"][0].split(",")[:2] == ["time_s", names[outcome["shown"][0]]]
     assert len(outcome["csv"]) > 30
     assert outcome["picture"] == "data:image/png;base64,"
-    assert outcome["saving"] == 2
+    assert outcome["saving"] == 3
+    for text in outcome["drawings"]:
+        drawn = ElementTree.fromstring(text)
+        assert len([one for one in drawn.iter(f"{SVG}path") if one.get("d")]) > 4
+        assert len(list(drawn.iter(f"{SVG}text"))) > 8
+        assert "NaN" not in text
+    # A tooltip stands in the figure under the pointer alone: the time, then each line with its value.
+    assert outcome["tips"] == 1
+    assert re.match(r"at [\d.,]+ s$", outcome["tip"][0])
+    assert any(re.search(r"bit/s", one) for one in outcome["tip"][1:])
+    # A name in the legend switches its flow in all figures, and stays there to switch it on again.
+    assert outcome["switched"] == [len(outcome["shown"]) - 1, "false", False]
     # A thousandth of the run: the sequence axis follows down to a few segments.
     assert 0 < outcome["deep"] < 1e6
 
@@ -166,7 +186,8 @@ def test_a_transfer_that_ends_early_is_shown_until_it_ends(tmp_path):
     assert explored["span"] == [0.0, 120.0]
     assert explored["busy"][0] == 0.0
     assert took < explored["busy"][1] < 1.3 * took
-    goodput = next(figure for figure in explored["figures"] if figure["id"] == "goodput_bps")["series"][0]
+    figure = next(figure for figure in explored["figures"] if figure["id"] == "goodput_bps")
+    goodput = next(line for line in figure["series"] if "flow" in line)
     values = np.frombuffer(base64.b64decode(goodput["data"]), "<u2")
     assert values[-1] == 65535  # a gap
 

@@ -293,7 +293,7 @@ class Result:
         from . import drawing
         from . import explain as explaining
 
-        return drawing.of_summary(self.summary, explaining.content_of(self))
+        return drawing.of_result(self, explaining.content_of(self))
 
     def report(
         self,

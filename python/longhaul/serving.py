@@ -26,8 +26,9 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import jinja2
 
-from . import comparison, live, load, outputs, regression, staging, tables
+from . import comparison, drawing, live, load, outputs, regression, staging, tables
 from .errors import LonghaulError, OutputError, explain_os_error
+from .explain import content_of
 from .report import explore
 from .results import Result, load_run, read_json
 from .sweep import SweepResult
@@ -220,6 +221,7 @@ _LIST_STYLE = """<style>
   select, button, .find input { font: inherit; max-width: 100%; color: var(--ink); background: var(--tint); border: 1px solid var(--line); border-radius: 5px; padding: .15rem .6rem; }
   .find { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; position: sticky; top: 0; z-index: 2; background: var(--paper); padding: .5rem 0; } .find input[type=search] { flex: 1 1 14rem; }
   .results th button { border: 0; background: none; padding: 0; font-weight: 600; cursor: pointer; } .results th[aria-sort=ascending] button::after { content: " ▴"; } .results th[aria-sort=descending] button::after { content: " ▾"; }
+  .columns { font-size: .85rem; margin: 0 0 .4rem; } .columns summary { font-weight: 400; } .columns label { display: inline-block; margin: .2rem 1rem .2rem 0; } .results [hidden] { display: none; }
   .results tr.group td { font-weight: 600; background: var(--tint); } .results img { display: block; width: 110px; height: 30px; } .results input { width: 1.1rem; height: 1.1rem; }
   form.compare { display: grid; grid-template-columns: auto 1fr; gap: .4rem .8rem; align-items: center; max-width: 44rem; } form.compare select { width: 100%; } form.compare button { justify-self: start; grid-column: 2; }
   @media (max-width: 700px) { .results td.pick { position: absolute; right: .3rem; top: .1rem; border: 0; } .results tr { position: relative; } .results td:nth-child(2) { font-weight: 600; padding-right: 2.4rem; } .results td:nth-child(2)::before, .results td.pick::before { content: none; } .results tr.group td { display: block; }
@@ -262,6 +264,18 @@ _LIST_SCRIPT = """<script>
     by = { at: head.cellIndex, sign };
     show();
   }));
+  // The columns that are shown stand in the address, so that a reload and a bookmark keep them.
+  const columns = [...document.querySelectorAll("#columns input")], name = (box) => box.parentElement.textContent.trim();
+  const choose = () => {
+    for (const box of columns) for (const row of [table.tHead.rows[0], ...rows]) row.cells[box.value].hidden = !box.checked;
+  };
+  const kept = new URLSearchParams(location.hash.slice(1)).get("columns");
+  if (kept !== null) columns.forEach((box) => { box.checked = kept.split(",").includes(name(box)); });
+  columns.forEach((box) => box.addEventListener("change", () => {
+    history.replaceState(null, "", `#columns=${encodeURIComponent(columns.filter((one) => one.checked).map(name).join(","))}`);
+    choose();
+  }));
+  choose();
   const picked = [], compare = document.getElementById("compare");
   body.addEventListener("change", ({ target }) => {
     if (target.type !== "checkbox") return;
@@ -291,9 +305,9 @@ const curve = (place, height) => {
     if (plot) { plot.setData(data); return; }
     plot = new uPlot({
       width: Math.max(260, place.clientWidth), height,
-      series: [{ label: "time / s" }, ...state.groups.map((label, number) => ({ label, stroke: () => style("--c" + (number %% 8)), width: 1.5 }))],
+      series: [{ label: "time (s)" }, ...state.groups.map((label, number) => ({ label, stroke: () => style("--c" + (number %% 8)), width: 1.5 }))],
       scales: { x: { time: false }, y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.05 : 1] } },
-      axes: [axis("simulated time / s"), axis("goodput / (Mbit/s)")],
+      axes: [axis("simulated time (s)"), axis("goodput (Mbit/s)")],
     }, data, place);
   };
 };
@@ -423,6 +437,9 @@ class _Handler(BaseHTTPRequestHandler):
         rows: list[str] = []
         choices: list[Found] = []
         found = self.server.results()
+        metrics = {one.id: _metrics(one) for one in found[:_MOST]}
+        # Columns that can be switched on: of the metrics in the list those that a result here has.
+        held = {name: text for name, text in _COLUMNS.items() if any(name in numbers for numbers in metrics.values())}
         for one in found[:_MOST]:
             when = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.changed))
             what, numbers = _line(one)
@@ -438,12 +455,18 @@ class _Handler(BaseHTTPRequestHandler):
             rows.append(
                 f'<tr data-scenario="{escape(scenario)}"><td class="pick">{tick}</td><td data-heading="result"><a href="{link}?id={one.id}">{escape(one.name)}</a></td>'
                 f'<td data-heading="what">{escape(what)}</td><td data-heading="first numbers">{escape(numbers)}</td><td data-heading="goodput">{image}</td>'
-                f'<td data-heading="changed" data-key="{one.changed:015.0f}">{when}</td></tr>'
+                f'<td data-heading="changed" data-key="{one.changed:015.0f}">{when}</td>{_cells(metrics[one.id], held)}</tr>'
             )
             if is_choice:
                 choices.append(one)
-        titles = ("result", "what", "first numbers", "goodput", "changed")
-        head = f"<tr><th></th>{''.join(f'<th><button>{title}</button></th>' for title in titles)}</tr>"
+        usual = ("result", "what", "first numbers", "goodput", "changed")
+        titles = [(title, "") for title in usual] + [(title, " hidden") for title in held.values()]
+        head = f"<tr><th></th>{''.join(f'<th{off}><button>{title}</button></th>' for title, off in titles)}</tr>"
+        switches = "".join(
+            f'<label><input type="checkbox" value="{number}"{"" if off else " checked"}> {title}</label>'
+            for number, (title, off) in enumerate(titles, 1)
+            if title != "result"
+        )
         form = ""
         if len(choices) > 1:
             first, second = next(
@@ -467,6 +490,7 @@ class _Handler(BaseHTTPRequestHandler):
             body += (
                 '<div class="find"><input type="search" id="search" placeholder="search" aria-label="Search results"> <span id="shown" class="soft" aria-live="polite"></span>'
                 '<label><input type="checkbox" id="grouped"> by scenario</label><button id="compare" disabled>tick two to compare</button></div>'
+                f'<details class="columns" id="columns"><summary>columns</summary>{switches}</details>'
             )
             form += _LIST_SCRIPT
         body += (
@@ -595,6 +619,13 @@ def _compared_runs(first: Found, second: Found) -> str:
     )
     if not table.settings:
         body += '<p class="soft">No setting differs.</p>'
+    drawn = [drawing.of_result(result, content_of(result)).inline() for result in results]
+    headings = (
+        [f"The network of {name}" for name in names] if drawn[0] != drawn[1] else ["The network, the same in both"]
+    )
+    body += f"<style>{drawing.svg.style()}</style>"
+    for heading, picture in zip(headings, drawn, strict=False):
+        body += f'<h2>{escape(heading)}</h2><div class="scroll">{picture}</div>'
     if not curves["figures"]:
         return page("Compared", body + '<p class="soft">Curves need the time series of both runs.</p>')
     return page("Compared", body, curves)
@@ -688,6 +719,45 @@ def _options(choices: list[Found], chosen: Found) -> str:
         f"{escape(f'{one.name} (sweep)' if one.kind == 'sweep' else one.name)}</option>"
         for one in choices
     )
+
+
+#: Metrics that have a column of their own in the list.
+_COLUMNS = {
+    "seed": "seed", "duration_s": "duration", "goodput_bps": "total goodput", "mos": "opinion score", "call_delay_s": "call delay",
+    "page_time_p95_s": "page, 95 %", "response_time_p95_s": "response, 95 %", "completion_time_mean_s": "completion",
+    "loss_rate": "loss", "rtt_mean_s": "mean RTT", "timeouts": "timeouts", "jain_index": "Jain's index", "utilisation": "utilisation",
+    "queue_delay_p95_s": "queueing, 95 %", "warnings": "warnings",
+}  # fmt: skip
+
+
+def _metrics(one: Found) -> dict[str, tuple[float, str]]:
+    """What a run has of the columns that can be chosen: the number by which it is sorted, and what is shown."""
+    if one.kind != "run":
+        return {}
+    try:
+        result = load_run(one.path)
+    except LonghaulError:
+        return {}
+    seed, length, warnings = result.summary["seed"], float(result.summary["duration_s"]), len(result.warnings)
+    found = {
+        "seed": (float(seed), str(seed)),
+        "duration_s": (length, quantity(length, "s")),
+        "warnings": (float(warnings), str(warnings)),
+    }
+    for name, value in result.metrics.items():
+        if name in _COLUMNS and value is not None:
+            found[name] = (float(value), tables.show(result, name, value))
+    return found
+
+
+def _cells(numbers: dict[str, tuple[float, str]], columns: dict[str, str]) -> str:
+    """The cells of a row that are hidden at first; their keys have the same number of digits, so that they sort as numbers."""
+    cells = []
+    for name, title in columns.items():
+        value, text = numbers.get(name, (None, ""))
+        key = "" if value is None else f"{value:030.9f}"
+        cells.append(f'<td hidden data-heading="{title}" data-key="{key}">{escape(text)}</td>')
+    return "".join(cells)
 
 
 def _names(first: str, second: str) -> list[str]:

@@ -188,13 +188,14 @@ def draw(
     """Draw the network as SVG: hosts, links, flows on their way, proxies; of a result also what is in use and what limits."""
     if what.is_dir() or not (what.exists() or what.suffix == ".toml"):
         loaded = load(what)
-        if isinstance(loaded, SweepResult):
-            raise LonghaulError(
-                f"{what} is a sweep, of many networks; draw its scenario: longhaul draw {what}/scenario.toml"
-            )
         if set:
             raise LonghaulError("--set is for scenario files; this result was run already")
-        made = drawing.of_summary(loaded.summary, content_of(loaded))
+        # Of a sweep, the scenario that its points have in common.
+        made = (
+            drawing.of_document(document.read(what / "scenario.toml"))
+            if isinstance(loaded, SweepResult)
+            else drawing.of_result(loaded, content_of(loaded))
+        )
         place = out or (loaded.path or what) / "plots" / "network.svg"
     else:
         made = drawing.of_document(document.read(what), options.settings(set))

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import core
 from ..document import Document
@@ -19,7 +19,10 @@ from ..outputs import write
 from . import over_time, svg
 from .network import Network, network_of
 
-__all__ = ["Drawing", "of_document", "of_summary", "over_time", "svg"]
+if TYPE_CHECKING:
+    from ..results import Result
+
+__all__ = ["Drawing", "of_document", "of_result", "of_summary", "over_time", "svg"]
 
 
 @dataclass(frozen=True)
@@ -57,3 +60,10 @@ def of_document(document: Document, changes: core.Overrides = ()) -> Drawing:
 def of_summary(summary: Mapping[str, Any], content: Mapping[str, Any]) -> Drawing:
     """The drawing of a run: `summary` is its `summary.json`, `content` its resolved scenario (empty if it was not kept)."""
     return Drawing(network_of(content, summary))
+
+
+def of_result(result: Result, content: Mapping[str, Any]) -> Drawing:
+    """The same with what only time series have: the course of rates; `content` as in `of_summary`."""
+    made = of_summary(result.summary, content)
+    over_time.add_courses(made.network, result, content)
+    return made

@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import usage
 from ..units import counted, quantity, read_quantity
+from .alike import Alike, called, joined
 
 #: So many groups of flows have a line of their own; the others share one.
 LANES = 6
@@ -16,6 +17,8 @@ LANES = 6
 _HOSTS = 8
 #: Kinds of middleboxes that have connections of their own between two nodes.
 _CARRIERS = frozenset({"split", "paced"})
+#: Words for links whose rate has a course of its own.
+ON_REQUEST, MEASURED = "capacity on request", "measured"
 #: Kinds of applications whose data come back to the opener of the connection; and all that send in both directions.
 _ANSWERED = frozenset({"web", "request"})
 _ASKED = _ANSWERED | {"keystrokes"}
@@ -35,8 +38,12 @@ class Way:
     events: list[str] = field(default_factory=list)
     #: Times at which nothing gets through, in s.
     outages: list[tuple[float, float]] = field(default_factory=list)
-    #: Of a result.
+    #: Of a result; of directions that are alike the means, and of losses the sums.
     metrics: Mapping[str, Any] = field(default_factory=dict)
+    #: The numbers of all directions that it stands for.
+    alike: list[int] = field(default_factory=list)
+    #: What it has over time, from 0 to 1 of its greatest, and what that is: a measured rate, or what was carried over grants.
+    course: tuple[str, list[float]] | None = None
 
     @property
     def use(self) -> float | None:
@@ -57,8 +64,15 @@ class Link:
 
     name: str
     ways: list[Way]
+    #: The names of the links that it stands for: itself, and those that are alike.
+    alike: list[str] = field(default_factory=list)
     #: The groups of flows that it limits: it is full most of their time, and the fullest on their way.
     limits: list[str] = field(default_factory=list)
+
+    @property
+    def label(self) -> str:
+        """Its name on the drawing."""
+        return called(self.alike or [self.name])
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -75,6 +89,8 @@ class Node:
     is_host: bool = False
     #: What stands below its name: middleboxes, or the link to private hosts.
     notes: list[str] = field(default_factory=list)
+    #: The names of the nodes that it stands for, if there are others that are alike.
+    alike: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -95,10 +111,15 @@ class Lane:
     limit: str = ""
     #: Places in `nodes` between which a proxy carries the data over connections of its own.
     carried: tuple[int, int] | None = None
+    #: The names of groups that are alike, of which the first stands in `groups`.
+    alike: list[str] = field(default_factory=list)
 
     @property
     def title(self) -> str:
         """Its name, with the number of flows."""
+        if len(self.groups) == 1 and len(self.alike) > 1:
+            name = called(self.alike)
+            return name if self.count == len(self.alike) else f"{name}, {counted(self.count, 'flow')}"
         name = self.groups[0] if len(self.groups) == 1 else f"{len(self.groups)} other groups"
         return f"{name} × {self.count}" if self.count > 1 else name
 
@@ -127,9 +148,14 @@ class Network:
 
 def network_of(content: Mapping[str, Any], summary: Mapping[str, Any] | None = None) -> Network:
     """The network of a resolved scenario (it may be empty, if there is a summary), with the numbers of a run's summary."""
-    found = summary if summary is not None else _planned(content)
-    nodes = {str(node["name"]): Node(str(node["name"]), str(node["name"])) for node in found["nodes"]}
-    links = _links(found, content)
+    one_of_each = joined(summary if summary is not None else _planned(content), content)
+    found = one_of_each.found
+    nodes = {}
+    for node in found["nodes"]:
+        name = str(node["name"])
+        names = one_of_each.nodes.get(name, [name])
+        nodes[name] = Node(name, called(names), alike=names if len(names) > 1 else [])
+    links = _links(found, content, one_of_each)
     for link in links.values():
         for name in link.ends:
             nodes.setdefault(name, Node(name, name))
@@ -140,7 +166,7 @@ def network_of(content: Mapping[str, Any], summary: Mapping[str, Any] | None = N
                 kind = str(box["kind"]).replace("_", " ")
                 nodes[place].notes.append(f"{named}({kind})" if named else kind)
     made = Network(str(found.get("name", "")), nodes, links, [], [], summary is not None)
-    _add_lanes(made, found, content)
+    _add_lanes(made, found, content, one_of_each.groups)
     return made
 
 
@@ -152,13 +178,13 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _links(found: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Link]:
+def _links(found: Mapping[str, Any], content: Mapping[str, Any], one_of_each: Alike) -> dict[str, Link]:
     settings = {str(one["name"]): one for one in content.get("link", ())}
     if "dumbbell" in content:
         settings["bottleneck"] = content["dumbbell"]["bottleneck"]
     links: dict[str, Link] = {}
-    for number, one in enumerate(found["links"]):
-        name = str(one["name"])
+    for one in found["links"]:
+        name, number = str(one["name"]), int(one["number"])
         base, _, way = name.rpartition(".") if name.endswith((".forward", ".reverse")) else (name, "", "forward")
         made = Way(
             number,
@@ -168,14 +194,17 @@ def _links(found: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Li
             float(one["delay_s"]),
             str(one["queue"]),
             metrics=one.get("metrics") or {},
+            alike=one_of_each.ways[number],
         )
         section = settings.get(base, {})
-        made.events, made.outages = _events({**section, **(section.get(way) or {})})
+        own = {**section, **(section.get(way) or {})}
+        made.events, made.outages = _events(own)
+        made.course = _scripted(own, made, _seconds((content.get("run") or {}).get("duration")))
         known = links.get(base)
         if known and {known.ends[0], known.ends[1]} == {made.source, made.target}:
             known.ways.append(made)
         else:
-            links[base if known is None else name] = Link(base, [made])
+            links[base if known is None else name] = Link(base, [made], one_of_each.links.get(base, [base]))
     return links
 
 
@@ -199,13 +228,30 @@ def _events(section: Mapping[str, Any]) -> tuple[list[str], list[tuple[float, fl
         kinds = " and ".join(key for key in ("rate", "delay") if any(key in one for one in changes))
         texts.append(f"{len(changes)} changes of {kinds}")
     if section.get("demand"):
-        texts.append("capacity on request")
+        texts.append(ON_REQUEST)
     if section.get("trace"):
-        texts.append("measured")
+        texts.append(MEASURED)
     texts += [word for word in ("jitter", "reordering", "corruption", "duplication") if section.get(word)]
     if section.get("serial"):
         texts.append("serial line")
     return texts, down
+
+
+#: Values of a course.
+POINTS = 48
+
+
+def _scripted(section: Mapping[str, Any], way: Way, duration: float) -> tuple[str, list[float]] | None:
+    """The course of a rate that changes more than once, beside the words that count the changes."""
+    steps = sorted(
+        (_seconds(one["at"]), _seconds(one["rate"])) for one in section.get("changes") or () if "rate" in one
+    )
+    words = next((text for text in way.events if " changes of " in text), "")
+    if len(steps) < 2 or not words or not duration or way.rate is None:
+        return None
+    times = [(place + 0.5) * duration / POINTS for place in range(POINTS)]
+    rates = [next((rate for at, rate in reversed(steps) if at <= time), way.rate) for time in times]
+    return words, [rate / max(rates) for rate in rates]
 
 
 def _seconds(value: object) -> float:
@@ -291,7 +337,9 @@ def _route(links: Sequence[Mapping[str, Any]], source: str, target: str) -> list
     return []
 
 
-def _add_lanes(made: Network, found: Mapping[str, Any], content: Mapping[str, Any]) -> None:
+def _add_lanes(
+    made: Network, found: Mapping[str, Any], content: Mapping[str, Any], alike: Mapping[str, list[str]]
+) -> None:
     numbers = {way.number: name for name, link in made.links.items() for way in link.ways}
     ways = {way.number: way for link in made.links.values() for way in link.ways}
     groups: dict[tuple[str, tuple[int, ...], bool], list[Mapping[str, Any]]] = {}
@@ -309,7 +357,9 @@ def _add_lanes(made: Network, found: Mapping[str, Any], content: Mapping[str, An
             nodes = [name for name in dict.fromkeys(map(str, ends)) if name in made.nodes]
         kind = str((apps.get(group, {}).get("app") or {}).get("kind") or flows[0].get("app"))
         count = sum(int(flow.get("count", 1)) for flow in flows)
-        lane = Lane([group], count, nodes, [numbers[number] for number in path], kind in _ASKED)
+        lane = Lane(
+            [group], count, nodes, [numbers[number] for number in path], kind in _ASKED, alike=alike.get(group, [])
+        )
         lane.text, lane.limit = _texts(flows, made.is_result)
         _find_limit(made, lane, path, ways, flows)
         for box in found.get("middleboxes") or ():
@@ -413,5 +463,6 @@ def _find_limit(
         return
     fullest = max(path, key=lambda number: ways[number].use or 0.0)
     link = next(one for one in made.links.values() if any(way.number == fullest for way in one.ways))
-    if lane.groups[0] not in link.limits:
-        link.limits.append(lane.groups[0])
+    name = called(lane.alike or lane.groups)
+    if name not in link.limits:
+        link.limits.append(name)

@@ -1,10 +1,12 @@
-"""Use and queues of links over time, for the slider below a drawing."""
+"""Links over time: their use and queues, for the slider below a drawing, and the course of rates that follow a measurement or grants."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .network import Network
+from .network import MEASURED, ON_REQUEST, POINTS, Network
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +35,13 @@ def of_result(made: Network, result: Result) -> dict[str, Any] | None:
     edges = np.linspace(0, len(times), min(_TIMES, len(times)) + 1).astype(int)[:-1]
     found: dict[str, Any] = {}
     for name, way in ways:
-        rows = frame.filter(pl.col("link") == way.number).sort("time_s")
+        # Of directions that are alike, the mean.
+        rows = (
+            frame.filter(pl.col("link").is_in(way.alike))
+            .group_by("time_s")
+            .agg(pl.mean("utilisation", "queue_packets"))
+            .sort("time_s")
+        )
         if len(rows) != len(times):
             continue
         use, queue = (
@@ -44,6 +52,35 @@ def of_result(made: Network, result: Result) -> dict[str, Any] | None:
             "name": name, "use": _parts(use, edges), "queue": _parts(queue / room, edges), "down": [list(one) for one in way.outages],
         }  # fmt: skip
     return {"times": [round(float(time), 6) for time in times[edges]], "ways": found} if found else None
+
+
+def add_courses(made: Network, result: Result, content: Mapping[str, Any]) -> None:
+    """Gives directions that follow a measurement their rate over time, and those with grants what they carried."""
+    if not result.has_tables:
+        return
+    import numpy as np
+    import polars as pl
+
+    from .. import course
+
+    scripts = course.links_over_time(result)
+    for link in made.links.values():
+        for way in link.ways:
+            words = next((text for text in way.events if text in (MEASURED, ON_REQUEST)), "")
+            if not words:
+                continue
+            frame = result.links.filter(pl.col("link") == way.number).sort("time_s")
+            times, values = frame["time_s"].to_numpy(), frame["throughput_bps"].to_numpy()
+            if words == MEASURED:
+                name = str(result.summary["links"][way.number]["name"])
+                if not course.follows_measurement(content, name):
+                    continue  # its delay or its loss alone is measured
+                values = course.capacity(result, way.number, scripts[way.number], times, is_measured=True)
+            if len(times) < 2 or not np.nanmax(values, initial=0.0):
+                continue
+            edges = np.linspace(0, len(times), min(POINTS, len(times)) + 1).astype(int)
+            means = np.array([np.nanmean(values[low:high]) for low, high in itertools.pairwise(edges)])
+            way.course = (words, [round(float(value), 3) for value in means / np.nanmax(means)])
 
 
 def _parts(values: np.typing.NDArray[np.float64], edges: np.typing.NDArray[np.int_]) -> list[int]:

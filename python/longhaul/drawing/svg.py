@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 from importlib import resources
 
@@ -18,6 +19,8 @@ _LINE, _HEAD, _PAD, _EDGE = 14.0, 17.0, 6.0, 4.0
 _LENGTH, _PIPE, _BETWEEN = 46.0, 16.0, 6.0
 #: Sizes of names, and of other texts.
 _NAME, _TEXT = 12.5, 11.0
+#: The width of the course of a rate.
+_COURSE = 58.0
 #: The width of the gauge of a queue.
 _GAUGE = 10.0
 #: A box of a node, and a link: least and largest widths.
@@ -57,9 +60,7 @@ class _Sheet:
 
     def _link_size(self, key: str) -> tuple[float, float, float]:
         link, lines = self.made.links[key], self.lines[key]
-        text = max(
-            [_width(link.name, _NAME) + _width(_delay(link), _TEXT) + 6, *(_width(line, _TEXT) for line, _ in lines)]
-        )
+        text = max([_width(link.label, _NAME) + _width(_delay(link), _TEXT) + 6, *(line.width for line in lines)])
         text, half = min(max(text + 6, _LINK[0]), _LINK[1]), self.pipe(key) / 2
         if self.upright:
             # Its lanes are in the middle, so that nodes stand above each other; the texts are at their right.
@@ -76,25 +77,44 @@ class _Sheet:
         return (lanes.index(lane) - (len(lanes) - 1) / 2) * _BETWEEN
 
 
-def _lines_of(link: Link, is_result: bool) -> list[tuple[str, Way | None]]:
-    """The lines below a link; those of a direction have its use behind them."""
+@dataclass(frozen=True)
+class _Line:
+    """A line of text at a link: a direction with its use behind it, or something else, mostly without a course."""
+
+    text: str
+    way: Way | None = None
+    course: Sequence[float] = ()
+
+    @property
+    def width(self) -> float:
+        return _width(self.text, _TEXT) + (_COURSE + 8 if self.course else 0.0)
+
+
+def _lines_of(link: Link, is_result: bool) -> list[_Line]:
+    """The lines below a link."""
     texts = [
         ", ".join(part for part in (_rate(way), _shown_use(way) if is_result else "", _short(way.queue)) if part)
         for way in link.ways
     ]
-    lines: list[tuple[str, Way | None]]
     if len(texts) == 2 and texts[0] == texts[1] and not is_result:
-        lines = [(texts[0], None)]
+        lines = [_Line(texts[0])]
     else:
-        lines = [(f"{{{number}}} {text}", way) for number, (text, way) in enumerate(zip(texts, link.ways, strict=True))]
-    events = [way.events for way in link.ways]
+        lines = [
+            _Line(f"{{{number}}} {text}", way) for number, (text, way) in enumerate(zip(texts, link.ways, strict=True))
+        ]
+    events = [
+        [(text, way.course[1] if way.course and way.course[0] == text else ()) for text in way.events]
+        for way in link.ways
+    ]
     if len(events) == 2 and events[0] == events[1]:
-        lines += [(text, None) for text in events[0]]
+        lines += [_Line(text, None, course) for text, course in events[0]]
     else:
-        lines += [(f"{{{number}}} {text}", None) for number, found in enumerate(events) for text in found]
+        lines += [
+            _Line(f"{{{number}}} {text}", None, course) for number, found in enumerate(events) for text, course in found
+        ]
     if link.limits:
         names = ", ".join(link.limits[:2]) + (f" and {len(link.limits) - 2} more" if len(link.limits) > 2 else "")
-        lines.append((f"limits {names}", None))
+        lines.append(_Line(f"limits {names}"))
     return lines
 
 
@@ -105,6 +125,9 @@ def _rate(way: Way) -> str:
 def _shown_use(way: Way) -> str:
     if way.use is None:
         return ""
+    low, high = (round(100 * share) for share in way.metrics.get("utilisation_span") or (way.use, way.use))
+    if low != high:
+        return f"{low} to {high} % used"
     return f"{'<1' if 0 < way.use < 0.01 else round(100 * way.use)} % used"
 
 
@@ -332,7 +355,7 @@ def _link_texts(sheet: _Sheet, name: str, standalone: bool) -> str:
         room, below = item.along, item.y + wide / 2 + 1
     attributes, title = _words(standalone, _told(link))
     delay = _delay(link)
-    label = _cut(link.name, _NAME, room - _width(delay, _TEXT) - 6)
+    label = _cut(link.label, _NAME, room - _width(delay, _TEXT) - 6)
     parts = [f'<g class="link"{attributes}>{title}']
     if not standalone:
         left, top = (item.y - wide / 2, item.x - item.along / 2) if sheet.upright else (x, y - 12)
@@ -343,18 +366,28 @@ def _link_texts(sheet: _Sheet, name: str, standalone: bool) -> str:
     parts.append(
         f'<text x="{x:.1f}" y="{y:.1f}"><tspan class="name">{escape(label)}</tspan> <tspan class="soft">{escape(delay)}</tspan></text>'
     )
-    for number, (text, way) in enumerate(lines):
-        line = below + number * _LINE
+    for number, one in enumerate(lines):
+        line, way = below + number * _LINE, one.way
         if way is not None and sheet.made.is_result:
             use = min(1.0, way.use or 0.0)
             grade = "full" if use >= _FULL else "much" if use >= _MUCH else "some"
             parts.append(
                 f'<rect class="use {grade}" data-use="{way.number}" data-size="{room:.1f}" x="{x:.1f}" y="{line + 1:.1f}" width="{room * use:.1f}" height="{_LINE - 2:.0f}"/>'
             )
-        kind = "limits" if text.startswith("limits ") else "text"
-        shown = _cut(_with_arrows(sheet, name, text), _TEXT, room)
+        kind = "limits" if one.text.startswith("limits ") else "text"
+        width = room - (_COURSE + 8 if one.course else 0)
+        shown = _cut(_with_arrows(sheet, name, one.text), _TEXT, width)
         parts.append(f'<text class="{kind}" x="{x + 2:.1f}" y="{line + 11:.1f}">{escape(shown)}</text>')
+        if one.course:
+            parts.append(_course(one.course, x + room - _COURSE, line + 2))
     return "".join(parts) + "</g>"
+
+
+def _course(values: Sequence[float], x: float, y: float) -> str:
+    """A tiny line from 0 to the greatest value, over the whole run."""
+    step, high = _COURSE / max(1, len(values) - 1), _LINE - 4
+    points = " ".join(f"{x + place * step:.1f},{y + high * (1 - value):.1f}" for place, value in enumerate(values))
+    return f'<polyline class="course" points="{points}"/>'
 
 
 def _with_arrows(sheet: _Sheet, name: str, text: str) -> str:
@@ -370,11 +403,11 @@ def _with_arrows(sheet: _Sheet, name: str, text: str) -> str:
 
 def _told(link: Link) -> str:
     """All that is known of a link, in lines."""
-    lines = [link.name]
+    lines = [link.label, *_others(link.alike)]
     for way in link.ways:
         parts = [_rate(way), f"{quantity(way.delay, 's')} one way", f"queue {way.queue}", *way.events]
         if way.use is not None:
-            parts.append(f"{quantity(way.use, 'share')} of the rate used")
+            parts.append(f"{_shown_use(way).removesuffix(' used')} of the rate used")
         for metric, words, unit in _MEASURED:
             value = way.metrics.get(metric)
             if value:
@@ -400,7 +433,9 @@ def _node(sheet: _Sheet, node: Node, standalone: bool) -> str:
     width, height = sheet.at(item.along, item.above + item.below)
     middle = y + (height - 26 - _LINE * len(node.notes)) / 2 + 17
     lanes = [sheet.made.lanes[number] for number in sheet.on.get(node.name, ())]
-    told = "\n".join([node.label, *node.notes, *(f"{lane.title}: {_role(lane, node.name)}" for lane in lanes)])
+    told = "\n".join(
+        [node.label, *_others(node.alike), *node.notes, *(f"{lane.title}: {_role(lane, node.name)}" for lane in lanes)]
+    )
     attributes, title = _words(standalone, told)
     kind = "host" if node.is_host else "box" if node.notes else "node"
     texts = [
@@ -410,9 +445,23 @@ def _node(sheet: _Sheet, node: Node, standalone: bool) -> str:
         texts.append(
             f'<text class="note" x="{x + width / 2:.1f}" y="{middle + _LINE * (number + 1):.1f}">{escape(_cut(note, _TEXT, width - 6))}</text>'
         )
+    # Several that are alike lie behind each other.
+    behind = "".join(
+        f'<rect x="{x + step:.1f}" y="{y + step:.1f}" width="{width:.1f}" height="{height:.1f}" rx="{4 if node.is_host else 9}"/>'
+        for step in ((5, 2.5) if node.alike else ())
+    )
     return (
-        f'<g class="{kind}"{attributes}>{title}<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
+        f'<g class="{kind}"{attributes}>{title}{behind}<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
         f' rx="{4 if node.is_host else 9}"/>{"".join(texts)}</g>'
+    )
+
+
+def _others(alike: Sequence[str]) -> list[str]:
+    """The names of all that a node or a link stands for, in a line."""
+    return (
+        [f"alike: {', '.join(alike[:12])}{f' and {len(alike) - 12} more' if len(alike) > 12 else ''}"]
+        if len(alike) > 1
+        else []
     )
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import polars as pl
 from matplotlib.figure import Figure
 
+from .. import course
 from ..results import Result
-from . import decimation, lines, script, style
+from . import decimation, lines, style
 from .view import View
 
 
@@ -37,7 +38,7 @@ def draw(result: Result, view: View) -> Figure:
             largest = max(largest, float(shown.max()))
     style.from_zero(axes, largest)
     style.quantity_axis(axes.yaxis, largest, "bytes", "cwnd")
-    links = script.links_over_time(result)
+    links = course.links_over_time(result)
     for number, pipe in enumerate(lines.distinct_limits(result, ids, partial(_pipe_share, result, links))):
         label = pipe.label("link share × base RTT", "bytes")
         style.limit_steps(axes, pipe.steps.times, pipe.steps.values, label, number)
@@ -45,10 +46,10 @@ def draw(result: Result, view: View) -> Figure:
     return figure
 
 
-def _pipe_share(result: Result, links: Sequence[script.Link], flow: dict[str, Any]) -> script.Steps | None:
+def _pipe_share(result: Result, links: Sequence[course.Link], flow: dict[str, Any]) -> course.Steps | None:
     """A flow's equal part of the bandwidth-delay product: the window that fills the path and no queue."""
-    share, rtt = script.equal_share(result, links, flow), script.base_rtt(links, flow)
+    share, rtt = course.equal_share(result, links, flow), course.base_rtt(links, flow)
     if share is None:
         return None
     times = sorted({*share.times, *rtt.times})
-    return script.Steps(tuple(times), tuple(share.at(time) * rtt.at(time) / 8 for time in times))
+    return course.Steps(tuple(times), tuple(share.at(time) * rtt.at(time) / 8 for time in times))

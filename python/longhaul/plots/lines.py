@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from ..course import Steps
 from ..results import Result
 from ..units import quantity, scaled_unit
 from . import decimation, script, style
-from .script import Steps
 from .view import View
 
 #: Up to so many flows get a line of their own.

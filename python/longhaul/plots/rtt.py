@@ -6,16 +6,17 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
+from .. import course
 from ..results import Result
-from . import lines, script, style
+from . import lines, style
 from .view import View
 
 
 def draw(result: Result, view: View) -> Figure:
     """SRTT per flow; the dashed line is the round trip without any queueing, as the path has it at the time."""
     figure, axes, largest = lines.flow_figure(result, view, "srtt_s", "s", "SRTT", "Round-trip time", from_least=True)
-    links = script.links_over_time(result)
-    limits = lines.distinct_limits(result, view.flow_ids(result), partial(script.base_rtt, links), ends=True)
+    links = course.links_over_time(result)
+    limits = lines.distinct_limits(result, view.flow_ids(result), partial(course.base_rtt, links), ends=True)
     for number, base in enumerate(limits):
         style.limit_steps(axes, base.steps.times, base.steps.values, base.label("without queueing", "s"), number)
     least = min((min(base.steps.values) for base in limits), default=0.0)

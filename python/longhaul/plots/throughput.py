@@ -8,8 +8,9 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from .. import course
 from ..results import Result
-from . import lines, script, style
+from . import lines, style
 from .view import View
 
 #: Closed forms in the summary and how they are called here.
@@ -37,7 +38,7 @@ def draw_goodput(result: Result, view: View) -> Figure:
 
 def _draw(result: Result, view: View, column: str, label: str, what: str) -> Figure:
     figure, axes, _ = lines.flow_figure(result, view, column, "bit/s", label, what, mean=True)
-    links = script.links_over_time(result)
+    links = course.links_over_time(result)
     shown = (
         (name, limit)
         for key, name in _LIMITS.items()
@@ -49,8 +50,8 @@ def _draw(result: Result, view: View, column: str, label: str, what: str) -> Fig
     return figure
 
 
-def _limit(result: Result, links: Sequence[script.Link], key: str, flow: dict[str, Any]) -> script.Steps | None:
+def _limit(result: Result, links: Sequence[course.Link], key: str, flow: dict[str, Any]) -> course.Steps | None:
     if key == "fair_share_bps":
-        return script.equal_share(result, links, flow)
+        return course.equal_share(result, links, flow)
     value = flow.get("predicted", {}).get(key)
-    return script.Steps((0.0,), (float(value),)) if value else None
+    return course.Steps((0.0,), (float(value),)) if value else None

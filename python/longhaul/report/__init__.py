@@ -11,14 +11,15 @@ from typing import Any, TypeVar
 
 import jinja2
 
-from .. import drawing, tables, usage
+from .. import document, drawing, qoe, tables, usage
+from ..errors import LonghaulError
 from ..explain import accounting, content_of, explain_at_once, explain_result, group_texts, limit_names, limit_title
 from ..outputs import write
 from ..results import Result
 from ..sweep.result import SweepResult
 from ..units import quantity, read_quantity
 from ..why import Waterfall, parts, rows
-from . import dots, explore, maps, overview, panels
+from . import dots, explore, maps, overview, panels, strip
 
 _LARGE_SVG = 350_000
 #: Above the bars of limits: these are shares of time, unlike the utilisation of a link, which is a mean of rates.
@@ -46,10 +47,11 @@ def write_run_report(
     explored = dict(explore.of_run(result))
     for _ in _counted(explored["figures"], progress):
         pass
-    flows = tables.chosen_flows(result)
+    flows, every = tables.chosen_flows(result), result.summary["flows"]
     scenario = content_of(result)
-    network = drawing.of_summary(result.summary, scenario)
+    network = drawing.of_result(result, scenario)
     over_time = drawing.over_time.of_result(network.network, result)
+    texts = _texts_of_groups(every, scenario)
     content = {
         "result": result,
         "summary": result.summary,
@@ -66,6 +68,7 @@ def write_run_report(
         "groups": tables.object_table(result, "groups") if tables.groups_differ_from_flows(result) else None,
         "flows": tables.object_table(result, "flows"),
         "selection": tables.is_selection(result),
+        "strips": strip.strips(every, scenario, _titles(result)) if tables.is_selection(result) else [],
         "predictions": tables.predictions(result),
         "limits_note": _LIMITS_NOTE if any(usage.full(flow) for flow in flows) else "",
         "limits": [_limit_row(flow, scenario) for flow in flows],
@@ -73,8 +76,9 @@ def write_run_report(
         if explained and explained.explanation
         else [],
         "untested": explained.reason if explained else "",
-        "groups_explained": group_texts(result.summary["flows"], scenario),
-        "legend": [_legend(name, flows, scenario) for name in limit_names(flows)],
+        "groups_explained": texts[:_GROUPS],
+        "groups_left": len([name for names, _ in texts[_GROUPS:] for name in names]),
+        "legend": [_legend(name, every, scenario) for name in limit_names(every)],
         "warnings": [tables.warning_text(w) for w in result.warnings],
         "scenario": result.scenario if result.path else "",
         "quantity": quantity,
@@ -135,8 +139,12 @@ def write_sweep_report(
     first = next((groups[kind].pop(0) for kind in order if groups[kind]), None)
     figures = [*([first] if first else []), *(one for found in groups.values() for one in found)]
     whole = _named_shortly(sweep, tables.cell_table(sweep, metrics, baseline, compared=2))
+    network = _network_of(sweep)
     content = {
         "sweep": sweep,
+        "network": network.inline() if network else "",
+        "network_style": drawing.svg.style() if network else "",
+        "varied": ", ".join(names),
         "done": sweep.done,
         "total": sweep.total,
         "table": tables.Table(whole.headings, whole.rows[:_ROWS]),
@@ -153,6 +161,14 @@ def write_sweep_report(
         "answer": overview.answer(sweep, leading),
     }
     return write_page("sweep.html", path, content, force=force)
+
+
+def _network_of(sweep: SweepResult) -> drawing.Drawing | None:
+    """The network of the sweep's scenario; none if a file that it needs is gone."""
+    try:
+        return drawing.of_document(document.read(sweep.path / "scenario.toml"))
+    except LonghaulError:
+        return None
 
 
 def _same(sweep: SweepResult, shown: Sequence[str]) -> str:
@@ -231,6 +247,24 @@ def write_page(
 
 def _template(name: str) -> str:
     return (resources.files(__package__) / "templates" / name).read_text(encoding="utf-8")
+
+
+#: So many sentences on groups stand in the answer; the flows of the others are in the strip below.
+_GROUPS = 6
+
+
+def _texts_of_groups(flows: list[dict[str, Any]], scenario: dict[str, Any]) -> list[tuple[list[str], str]]:
+    """Where the time of each group went, with the names of all of which the same is to be written; what most have comes first, if they
+    are many."""
+    alike: dict[str, list[str]] = {}
+    for one in group_texts(flows, scenario):
+        alike.setdefault(one.text, []).append(one.name)
+    texts = [(names, text) for text, names in alike.items()]
+    return texts if len(texts) <= _GROUPS else sorted(texts, key=lambda item: -len(item[0]))
+
+
+def _titles(result: Result) -> dict[str, str]:
+    return {name: qoe.title(name, result.definitions, of_flow=True) for name in result.definitions}
 
 
 def _limit_row(flow: dict[str, Any], scenario: dict[str, Any]) -> dict[str, Any]:

@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import qoe
+from .. import course, qoe
 from ..errors import ResultError
+from ..explain import content_of
 from ..results import Result
 from ..units import quantity
+from ..why.case import link_name
 from . import sequence
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ Values = NDArray[np.float64]
 _POINTS, _ALL = 1200, 150_000
 #: With more flows than this, medians and spreads are drawn and a few single flows; the others can be switched on.
 FEW = 8
+#: Groups of at least so many flows have a median and a band, for so many groups at most.
+_SPREAD, _GROUPS = 3, 4
 #: So many flows of each kind (slowest, around the median, fastest) are drawn at first among many.
 _SAMPLES = 1
 #: At most so many links: the busiest.
@@ -62,10 +66,18 @@ def licence() -> str:
 def script(panels: bool = True) -> str:
     """Longhaul's own part: decoding, drawing, zoom, switches; `panels` for pages that have some."""
     folder = resources.files(__package__) / "templates"
-    return "".join(
-        (folder / name).read_text(encoding="utf-8")
-        for name in ["figures.js"] + (["panels.js"] if panels else []) + ["explore.js"]
-    )
+    names = ["figures.js", "saving.js", *(["panels.js"] if panels else []), "explore.js"]
+    return "".join(_compact((folder / name).read_text(encoding="utf-8")) for name in names)
+
+
+def _compact(text: str) -> str:
+    """A script without indentation and lines of comments, which every report would carry.
+
+    >>> _compact("if (a) {\\n  // why\\n  b();\\n}\\n")
+    'if (a) {\\nb();\\n}\\n'
+    """
+    lines = (line.strip() for line in text.splitlines())
+    return "".join(f"{line}\n" for line in lines if line and not line.startswith("//"))
 
 
 def explorer(content: dict[str, Any]) -> dict[str, str]:
@@ -82,7 +94,12 @@ def explorer(content: dict[str, Any]) -> dict[str, str]:
 
 def of_panels(figures: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """A page that has panels alone: no flows, and no time that they share."""
-    return {"axes": [], "figures": list(figures), "shown": [], "flows": [], "marks": [], "span": [0.0, 1.0]}
+    return _page(figures=list(figures), span=[0.0, 1.0])
+
+
+def _page(**content: Any) -> dict[str, Any]:
+    """What the script draws; a page that has no flows of its own, or no time that its figures share, leaves those parts empty."""
+    return {"axes": [], "figures": [], "shown": [], "flows": [], "groups": [], "marks": []} | content
 
 
 def embedded(content: dict[str, Any]) -> str:
@@ -119,6 +136,30 @@ def line(values: Values) -> dict[str, Any]:
     width = high - low
     steps[known] = np.round((values[known] - low) / width * 65534).astype("<u2") if width else 0
     return {"lo": low, "hi": high, "data": base64.b64encode(steps.tobytes()).decode()}
+
+
+#: A line that turns at this share of its points, by this share of its range, is drawn as a band with its mean in it.
+_TURNS, _BY = 0.3, 0.015
+
+
+def _with_mean(times: Values, values: Values, small: Values, points: int) -> dict[str, Any]:
+    """A decimated line, and where it is so rough that it would be a black block, the means of what each of its points stands for."""
+    packed = line(small)
+    steps = np.diff(small[np.isfinite(small)])
+    if len(small) == len(values) or len(steps) < 2:
+        return packed
+    turns = (steps[1:] * steps[:-1] < 0) & (
+        np.minimum(np.abs(steps[1:]), np.abs(steps[:-1])) > _BY * (packed["hi"] - packed["lo"])
+    )
+    if turns.mean() < _TURNS:
+        return packed
+    each = math.ceil(2 * len(times) / points)
+    padded = np.full(math.ceil(len(times) / each) * each, np.nan)
+    padded[: len(values)] = values
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # buckets of gaps alone
+        means = np.nanmean(padded.reshape(-1, each), axis=1)
+    return packed | {"mean": line(np.repeat(means, 2))}
 
 
 def decimated(times: Values, rows: NDArray[np.float64], points: int) -> tuple[Values, NDArray[np.float64]]:
@@ -162,16 +203,17 @@ def of_run(result: Result) -> dict[str, Any]:
         columns.figures.sort(key=lambda figure: _order(result).index(figure["id"]))
         if result.has_segments:
             columns.figures += sequence.figures(result)
-    return {
-        "span": span,
-        "busy": _busy(result, span),
-        "axes": columns.axes,
-        "flows": [{"name": str(flow["name"]), "group": str(flow["group"])} for flow in flows],
-        "shown": first_flows(flows),
-        "figures": columns.figures,
-        "marks": _marks(result) if result.has_tables else [],
-        "warmup": float(result.summary["warmup_s"]),
-    }
+    return _page(
+        span=span,
+        busy=_busy(result, span),
+        axes=columns.axes,
+        flows=[{"name": str(flow["name"])} for flow in flows],
+        groups=groups_with_colours(flows),
+        shown=first_flows(flows),
+        figures=columns.figures,
+        marks=_marks(result) if result.has_tables else [],
+        warmup=float(result.summary["warmup_s"]),
+    )
 
 
 #: With this share of a run in which something is sent, all of it is shown at first.
@@ -208,7 +250,7 @@ def of_two(first: Result, second: Result, names: Sequence[str]) -> dict[str, Any
     if all(result.has_tables for result in results):
         for column, title, unit, mean, caption in _OF_FLOWS[:3]:
             _over_each_other(columns, results, names, column, title, unit, mean, caption)
-    return {"axes": columns.axes, "figures": columns.figures, "shown": [], "flows": [], "marks": [], "span": span}
+    return _page(axes=columns.axes, figures=columns.figures, span=span)
 
 
 def _over_each_other(
@@ -254,12 +296,11 @@ def _lines_of(result: Result, column: str, mean: bool) -> tuple[Values, NDArray[
     if not len(times):
         return times, np.empty((0, 0)), []
     rows = _pivoted(frame, column, times, len(flows), pl)
+    _end_with_flows(rows, times, result)
     if mean:
         rtt = max((float(flow["base_rtt_s"] or 0.0) for flow in flows), default=0.0)
         sample = float(times[1] - times[0]) if len(times) > 1 else 1.0
         times, rows = _means(times, rows, max(1, math.ceil(rtt / sample - 1e-9)))
-    else:
-        _end_with_flows(rows, times, flows)
     if len(flows) <= _LINES:
         return times, rows, [str(flow["name"]) for flow in flows]
     groups: dict[str, list[int]] = {}
@@ -284,6 +325,12 @@ def first_flows(flows: list[dict[str, Any]]) -> list[int]:
     order = [number_of[flow["id"]] for members in qoe.like(flows).values() for flow in members]
     middle = len(order) // 2
     return [*order[:_SAMPLES], *order[middle : middle + _SAMPLES], *order[-_SAMPLES:]]
+
+
+def groups_with_colours(flows: list[dict[str, Any]]) -> list[str]:
+    """The groups that have a colour of their own, by number: of many flows those that have several, in the order of the document."""
+    names = [str(flow["group"]) for flow in flows]
+    return [name for name in dict.fromkeys(names) if names.count(name) >= _SPREAD][:_GROUPS] if len(flows) > FEW else []
 
 
 #: The order of figures: the queue next to the window that fills it.
@@ -325,7 +372,7 @@ def _flow_figures(columns: Columns, result: Result) -> None:
         if column == "cwnd_bytes":
             # Datagrams have no window.
             rows[[number for number, flow in enumerate(flows) if flow.get("variant") == "udp"]] = np.nan
-        _end_with_flows(rows, times, flows)
+        _end_with_flows(rows, times, result)
         shown_times, shown = times, rows
         each = max(1, math.ceil(rtt / sample - 1e-9)) if mean else 1
         if each > 1:
@@ -338,13 +385,25 @@ def _flow_figures(columns: Columns, result: Result) -> None:
             "caption": caption.format(mean=quantity(each * sample, "s", 3)),
             "series": [],
         }
+        behind = _capacity(result, shown_times, shown) if unit == "bit/s" else None
         small_times, small = decimated(shown_times, shown, points)
         axis = columns.axis(small_times)
-        for number, row in enumerate(small):
-            figure["series"].append({"flow": number, "axis": axis, "label": str(flows[number]["name"]), **line(row)})
+        if behind:
+            _, (steps,) = decimated(shown_times, behind[1][np.newaxis], points)
+            figure["series"].append(
+                {
+                    "capacity": True,
+                    "axis": axis,
+                    "label": behind[0],
+                    **_with_mean(shown_times, behind[1], steps, points),
+                }
+            )
+        for number, (row, small_row) in enumerate(zip(shown, small, strict=True)):
+            packed = _with_mean(shown_times, row, small_row, points) if len(flows) <= FEW else line(small_row)
+            figure["series"].append({"flow": number, "axis": axis, "label": str(flows[number]["name"]), **packed})
         if len(flows) > FEW:  # after the flows: the median is drawn above them
             _spread(columns, figure, result, shown_times, shown, points)
-        _reference(figure, result, axis, len(small_times))
+        _reference(figure, result, axis, small_times)
         figure["alt"] = _alt(title, unit, [str(flow["name"]) for flow in flows], shown)
         columns.figures.append(figure)
 
@@ -358,23 +417,59 @@ def _pivoted(frame: pl.DataFrame, column: str, times: Values, flows: int, pl: An
     return rows
 
 
-def _end_with_flows(rows: NDArray[np.float64], times: Values, flows: list[dict[str, Any]]) -> None:
-    """A line ends where its flow ends: what window and round trip were last does not change any more, and nothing is sent."""
-    for row, flow in zip(rows, flows, strict=True):
+def _end_with_flows(rows: NDArray[np.float64], times: Values, result: Result) -> None:
+    """A line begins and ends with its flow: what window and round trip were last does not change any more, and nothing is sent."""
+    closed = result.events.filter(result.events["kind"] == "closed")
+    ends = dict(zip(closed["flow"].to_list(), closed["time_s"].to_list(), strict=True))
+    sample = times[1] - times[0] if len(times) > 1 else 0.0
+    for row, flow in zip(rows, result.summary["flows"], strict=True):
+        start = float(flow["start_s"])
+        row[times < start] = np.nan
         took = flow["metrics"].get("completion_time_s")
-        if took is not None:
-            row[times > float(flow["start_s"]) + float(took) + (times[1] - times[0] if len(times) > 1 else 0.0)] = (
-                np.nan
-            )
+        end = start + float(took) if took is not None else ends.get(flow["id"])
+        if end is not None:
+            row[times > end + sample] = np.nan
 
 
-def _reference(figure: dict[str, Any], result: Result, axis: int, count: int) -> None:
-    """An equal share of the path as a dashed line, where it is the same for all flows and at all times."""
-    shares = {flow["predicted"].get("fair_share_bps") for flow in result.summary["flows"] if "predicted" in flow}
-    changed = result.events["kind"].is_in(["link_rate"]).any()
-    if figure["id"] == "goodput_bps" and len(shares) == 1 and not changed and (share := shares.pop()):
-        label = f"equal share of the path, {quantity(float(share), 'bit/s')}"
-        figure["series"].append({"reference": True, "axis": axis, "label": label, **line(np.full(count, float(share)))})
+#: A link's capacity is drawn behind lines that reach this share of it; below it would be far above them.
+_NEAR = 0.4
+
+
+def _capacity(result: Result, times: Values, rows: NDArray[np.float64]) -> tuple[str, Values] | None:
+    """What the busiest link on the flows' way could carry, as its script or its measurement has it, with a name for it."""
+    flows = result.summary["flows"]
+    ways = {number for flow in flows for number in flow.get("data_path") or ()}
+    number, link = next(((number, link) for number, link in result.shared_links() if number in ways), (0, None))
+    most = float(np.nanmax(rows, initial=0.0))
+    if link is None or not most:
+        return None
+    is_measured = course.follows_measurement(content_of(result), str(link["name"]))
+    steps = course.links_over_time(result)[number]
+    values = course.capacity(result, number, steps, times, is_measured=is_measured)
+    if not np.isfinite(values).any() or most < _NEAR * float(np.nanmedian(values)):
+        return None
+    constant = "" if is_measured or not steps.rate.constant else f", {quantity(steps.rate.values[0], 'bit/s')}"
+    return f"capacity of {link_name(link)}{constant}", values
+
+
+def _reference(figure: dict[str, Any], result: Result, axis: int, times: Values) -> None:
+    """An equal share of the path as a dashed line, where it is the same for all flows; a single flow has the link's capacity for it."""
+    flows = [flow for flow in result.summary["flows"] if "predicted" in flow]
+    has_capacity = any(one.get("capacity") for one in figure["series"])
+    if figure["id"] != "goodput_bps" or (has_capacity and len(flows) == 1):
+        return
+    links = course.links_over_time(result)
+    # Flows that go the same way at the same size have the same share.
+    alike = {
+        (tuple(flow.get("data_path") or ()), flow["mss_bytes"], flow.get("access_rate_bps")): flow for flow in flows
+    }
+    shares = {course.equal_share(result, links, flow) for flow in alike.values()}
+    if len(shares) != 1 or not (share := shares.pop()):
+        return
+    of = f", {quantity(share.values[0], 'bit/s')}" if share.constant else ""
+    figure["series"].append(
+        {"reference": True, "axis": axis, "label": f"equal share of the path{of}", **line(share.before(times))}
+    )
 
 
 def _means(times: Values, rows: NDArray[np.float64], each: int) -> tuple[Values, NDArray[np.float64]]:
@@ -391,20 +486,17 @@ def _means(times: Values, rows: NDArray[np.float64], each: int) -> tuple[Values,
 def _spread(
     columns: Columns, figure: dict[str, Any], result: Result, times: Values, rows: NDArray[np.float64], points: int
 ) -> None:
-    """Median and the band from the 10th to the 90th percentile of each group, for up to four groups of several flows."""
-    groups: dict[str, list[int]] = {}
-    for number, flow in enumerate(result.summary["flows"]):
-        groups.setdefault(str(flow["group"]), []).append(number)
-    for name, members in sorted(groups.items(), key=lambda item: -len(item[1]))[:4]:
-        if len(members) < 3:
-            continue
+    """Median and the band from the 10th to the 90th percentile of each group that has a colour."""
+    flows = result.summary["flows"]
+    for group, name in enumerate(groups_with_colours(flows)):
+        members = [number for number, flow in enumerate(flows) if str(flow["group"]) == name]
         low, middle, high = _quantiles(rows[members], (0.1, 0.5, 0.9))
         small_times, small = decimated(times, np.vstack([low, middle, high]), points)
         axis = columns.axis(small_times)
         for values, label, part in zip(
             small, (f"{name}: 10th percentile", f"{name}: median", f"{name}: 90th percentile"), ("low", "median", "high"), strict=True
         ):  # fmt: skip
-            figure["series"].append({"spread": part, "group": name, "axis": axis, "label": label, **line(values)})
+            figure["series"].append({"spread": part, "colour": group, "axis": axis, "label": label, **line(values)})
 
 
 def _quantiles(rows: NDArray[np.float64], shares: tuple[float, ...]) -> list[Values]:
@@ -446,10 +538,11 @@ def _link_figures(columns: Columns, result: Result) -> None:
                 if what == "drops" and not np.nansum(values):
                     continue
                 small_times, small = decimated(times, values[np.newaxis], _POINTS)
+                packed = _with_mean(times, values, small[0], _POINTS)
                 name = f"{str(link['name']).rsplit('.', 1)[0]} ({link['from']} → {link['to']}){words}"
                 rows.append(values)
                 figure["series"].append(
-                    {"colour": colour, "dash": dash, "axis": columns.axis(small_times), "label": name, **line(small[0])}
+                    {"colour": colour, "dash": dash, "axis": columns.axis(small_times), "label": name, **packed}
                 )
         if rows:
             figure["alt"] = _alt(title, unit, [series["label"] for series in figure["series"]], np.vstack(rows))
@@ -496,25 +589,36 @@ def _box_figures(columns: Columns, result: Result) -> None:
 _SENT, _AGAIN, _ACK, _SACK = range(4)
 
 
+#: Changes of one kind on one link: more than these are drawn as ticks at the top, each for all changes of one part in `_TICKS` of the run.
+_CHANGES, _TICKS = 40, 1000
+
+
 def _marks(result: Result) -> list[dict[str, Any]]:
-    """Outages and changes of links, to be drawn behind the lines; at most 60."""
+    """Outages and changes of links, to be drawn behind the lines: every one, by kind and link, with a name that counts them."""
     frame = result.events
-    rows = frame.filter(frame["kind"].is_in(["link_down", "link_rate", "link_delay"])).sort("time_s").head(60)
-    words = {"link_rate": "rate changes", "link_delay": "delay changes"}
-    found = []
-    for row in rows.iter_rows(named=True):
+    words = {"link_down": "outage", "link_rate": "rate changes", "link_delay": "delay changes"}
+    span = float(result.summary["duration_s"])
+    found: dict[tuple[str, str], dict[float, float]] = {}
+    for row in frame.filter(frame["kind"].is_in(list(words))).sort("time_s").iter_rows(named=True):
         if row["time_s"] <= 0 and row["kind"] != "link_down":
             continue
-        width = float(row["value"]) if row["kind"] == "link_down" else 0.0
         name = str(result.summary["links"][row["link"]]["name"]).rsplit(".", 1)[0]
-        found.append(
-            {
-                "at": float(row["time_s"]),
-                "to": float(row["time_s"]) + width,
-                "what": f"{words.get(row['kind'], 'outage')}: {name}",
-            }
+        at = float(row["time_s"])
+        # Both directions of a link mostly change at once.
+        found.setdefault((row["kind"], name), {})[at] = at + (
+            float(row["value"]) if row["kind"] == "link_down" else 0.0
         )
-    return found
+    marks = []
+    for (kind, name), spans in found.items():
+        many = len(spans) > _CHANGES
+        places = {round(at / span * _TICKS): (at, to) for at, to in spans.items()}.values() if many else spans.items()
+        what = words[kind] + ("s" if kind == "link_down" and len(spans) > 1 else "")
+        marks.append({
+            "kind": "ticks" if many else "band" if kind == "link_down" else "line",
+            "label": f"{what}: {name}" + (f" ({len(spans):,})" if len(spans) > 1 else ""),
+            "spans": [[round(at, 6), round(to, 6)] for at, to in places],
+        })  # fmt: skip
+    return marks
 
 
 def _alt(title: str, unit: str, names: list[str], rows: NDArray[np.float64]) -> str:

@@ -3,7 +3,7 @@
 (() => {
   const source = document.getElementById("explore-data");
   if (!source || typeof uPlot === "undefined") return;
-  const { scientific, digits, shown, style, colour, dashes, pinch, keyboard, axis, key, painted } = window.longhaulFigures;
+  const { scientific, digits, shown, style, colour, dashes, pinch, keyboard, axis, key, painted, picture, drawing, csv, buttons, tooltip, shownLines } = window.longhaulFigures;
   const data = JSON.parse(source.textContent);
   const bytes = (text) => Uint8Array.from(atob(text), (char) => char.charCodeAt(0)).buffer;
   const axes = data.axes.map((text) => Array.from(new Float64Array(bytes(text))));
@@ -17,15 +17,13 @@
     return Array.from(new Uint32Array(bytes(packed)), (step) => lo + step * width);
   };
 
-  const dash = (number) => dashes[Math.floor(number / 8) % dashes.length];
-
-  // --- which flows are shown, and the colour of each: the least that is free
+  // --- which flows are shown, and the colour of each: the least that is free; the first ones are those of groups
   const colours = new Map();
   const switchFlow = (flow, on) => {
     if (!on) { colours.delete(flow); return; }
     if (colours.has(flow)) return;
     const taken = new Set(colours.values());
-    let free = 0;
+    let free = data.groups.length;
     while (taken.has(free)) free += 1;
     colours.set(flow, free);
   };
@@ -46,31 +44,92 @@
     if (note) note.textContent = `${shown(range[0], "s", 5)} to ${shown(range[1], "s", 5)}`;
   };
 
+  // Outages as bands, changes as dotted lines, and where they are many as ticks at the top.
   const marks = {
     hooks: {
       drawClear: [(plot) => {
-        const { ctx, bbox } = plot;
+        const { ctx, bbox } = plot, x = (at) => plot.valToPos(at, "x", true);
         ctx.save();
         ctx.beginPath();
         ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
         ctx.clip();
-        ctx.fillStyle = style("--band");
-        ctx.strokeStyle = style("--soft");
-        ctx.setLineDash([2, 3]);
-        for (const mark of data.marks) {
-          const from = plot.valToPos(mark.at, "x", true);
-          if (mark.to > mark.at) {
-            ctx.fillRect(from, bbox.top, plot.valToPos(mark.to, "x", true) - from, bbox.height);
-          } else {
-            ctx.beginPath();
-            ctx.moveTo(from, bbox.top);
-            ctx.lineTo(from, bbox.top + bbox.height);
-            ctx.stroke();
+        for (const { kind, spans } of data.marks) {
+          ctx.fillStyle = style("--band");
+          ctx.strokeStyle = style("--soft");
+          ctx.lineWidth = devicePixelRatio;
+          ctx.setLineDash(kind === "line" ? [2, 3] : []);
+          ctx.beginPath();
+          for (const [from, to] of spans) {
+            if (to < range[0] || from > range[1]) continue;
+            if (kind === "band") ctx.fillRect(x(from), bbox.top, Math.max(devicePixelRatio, x(to) - x(from)), bbox.height);
+            else {
+              ctx.moveTo(x(from), bbox.top);
+              ctx.lineTo(x(from), bbox.top + (kind === "line" ? bbox.height : 7 * devicePixelRatio));
+            }
           }
+          ctx.stroke();
         }
         ctx.restore();
       }],
     },
+  };
+  const markKeys = data.marks.map(({ kind, label }) => ({
+    label, paint: () => style(kind === "band" ? "--band" : "--soft"), block: kind === "band", dash: kind === "line",
+  }));
+
+  // --- a line; where it goes up and down faster than can be seen, the band from its least to its greatest with its mean in it
+  const straight = uPlot.paths.linear(), steps = uPlot.paths.stepped({ align: -1 });
+  const banded = (means, stepped) => (plot, number, first, last) => {
+    const plain = (stepped ? steps : straight)(plot, number, first, last), [x, y] = [plot.data[0], plot.data[number]];
+    const ratio = devicePixelRatio, wide = 3 * ratio, { left, width } = plot.bbox;
+    // Points at which it turns by more than a pixel or two.
+    const { min, max } = plot.scales.y, least = (2.5 * ratio * (max - min)) / plot.bbox.height;
+    let turns = 0, known = 0, before = null, step = 0;
+    for (let at = first; at <= last; at += 1) {
+      const value = y[at];
+      if (value === null || value === undefined) continue;
+      const next = before === null ? 0 : value - before;
+      if (next * step < 0 && Math.min(Math.abs(next), Math.abs(step)) > least) turns += 1;
+      step = next;
+      before = value;
+      known += 1;
+    }
+    if (known < (1.5 * width) / wide || turns < 0.3 * known) return { ...plain, fill: stepped ? plain.fill : null };
+    const parts = new Map();
+    for (let at = first; at <= last; at += 1) {
+      const value = y[at], mean = means ? means[at] : value;
+      if (value === null || value === undefined) continue;
+      const place = Math.floor((plot.valToPos(x[at], "x", true) - left) / wide), part = parts.get(place) || { low: value, high: value, sum: 0, count: 0 };
+      part.low = Math.min(part.low, value);
+      part.high = Math.max(part.high, value);
+      if (mean !== null) { part.sum += mean; part.count += 1; }
+      parts.set(place, part);
+    }
+    const stroke = new Path2D(), fill = new Path2D(), to = (value) => plot.valToPos(value, "y", true);
+    let run = [];
+    const close = () => {
+      // Below a capacity all is grey, up to its mean.
+      run.forEach(([at, part], step) => {
+        const top = to(stepped ? part.mean : part.high);
+        if (step) fill.lineTo(at, top);
+        else fill.moveTo(at, top);
+      });
+      run.reverse().forEach(([at, part]) => fill.lineTo(at, to(stepped ? 0 : part.low)));
+      if (run.length) fill.closePath();
+      run = [];
+    };
+    let lastPlace = null;
+    for (const [place, part] of [...parts].sort(([one], [two]) => one - two)) {
+      const at = left + (place + 0.5) * wide, joined = lastPlace !== null && place - lastPlace < 4;
+      part.mean = part.count ? part.sum / part.count : (part.low + part.high) / 2;
+      if (!joined) close();
+      if (joined) stroke.lineTo(at, to(part.mean));
+      else stroke.moveTo(at, to(part.mean));
+      run.push([at, part]);
+      lastPlace = place;
+    }
+    close();
+    return { ...plain, stroke, fill, clip: null };
   };
 
   // The time at the pointer, which is the same in all figures, to the width of a pixel; their samples lie at times of their own.
@@ -81,21 +140,38 @@
     return shown(Math.max(whole[0], Math.round(at / power) * power), "s", 7);
   };
 
-  const readout = (box, plot, figure) => {
+  // What the lines have at the pointer, the greatest first; a median goes with the ends of its band.
+  const most = 12;
+  const valuesAt = (plot, figure, place) => {
+    const found = [];
+    plot.series.forEach((series, number) => {
+      const line = (figure.series && figure.series[number - 1]) || {}, value = plot.data[number][place];
+      if (number === 0 || series.show === false || value === null || value === undefined || ["low", "high"].includes(line.spread)) return;
+      const ends = line.spread ? [number - 1, number + 1].map((one) => shown(plot.data[one][place], figure.unit, 3)) : null;
+      // What never changes has its value in its name.
+      const fixed = (line.reference || line.capacity) && line.lo === line.hi && /\d/.test(line.label);
+      found.push({
+        label: series.label, value: fixed ? "" : `${shown(value, figure.unit, 4)}${ends ? ` (${ends.join(" to ")})` : ""}`,
+        at: value, behind: Boolean(line.reference || line.capacity), paint: typeof series.stroke === "function" ? series.stroke(plot, number) : series.stroke,
+      });
+    });
+    return found.sort((one, two) => one.behind - two.behind || (figure.series && figure.series.length ? two.at - one.at : 0));
+  };
+  const readout = (box, tip, plot, figure) => {
     const place = plot.cursor.idx;
+    box.classList.toggle("pointed", tip.isActive());
     if (place === null || place === undefined || plot.cursor.left < 0) {
       box.textContent = "";
+      tip.show("", []);
       return;
     }
-    const parts = [];
-    plot.series.forEach((series, number) => {
-      if (number === 0 || series.show === false || parts.length > 11) return;
-      const value = plot.data[number][place];
-      // A reference has its value in its name.
-      const fixed = figure.series && (figure.series[number - 1] || {}).reference;
-      if (value !== null && value !== undefined) parts.push(fixed ? series.label : `${series.label} ${shown(value, figure.unit, 4)}`);
-    });
-    box.textContent = [`at ${timeAt(plot)}`, ...parts.slice(0, 10)].join("  ·  ") + (parts.length > 10 ? "  ·  …" : "");
+    const at = `at ${timeAt(plot)}`, found = valuesAt(plot, figure, place), more = found.length - most;
+    const here = plot.posToVal(plot.cursor.left, "x"), near = (range[1] - range[0]) / 100;
+    const events = data.marks.filter(({ spans }) => spans.some(([from, to]) => here > from - near && here < to + near)).map(({ label }) => label);
+    box.textContent = [at, ...found.slice(0, most).map(({ label, value }) => `${label} ${value}`.trim())].join("  ·  ") + (more > 0 ? "  ·  …" : "");
+    tip.show(at, [
+      ...found.slice(0, most), ...(more > 0 ? [{ label: `and ${more} more lines`, value: "" }] : []), ...events.map((label) => ({ label, value: "" })),
+    ]);
   };
 
   // --- a time-sequence graph: runs of rows at an even pace, drawn by hand in the visible range alone; zoomed in, row by row
@@ -261,51 +337,31 @@
     };
   };
 
-  // --- a figure as files: what it shows now
-  const save = (name, blob) => {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(blob);
-    link.download = name;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  };
-  const shownLines = (plot) => plot.series.map((one, number) => [one, number]).slice(1).filter(([one]) => one.show && one.label);
-  // Without the title and the names of its lines, a picture elsewhere is not understood.
-  const picture = (plot, figure) => {
-    const from = plot.ctx.canvas, ratio = devicePixelRatio || 1, out = document.createElement("canvas"), lines = shownLines(plot).slice(0, 12);
-    const columns = Math.max(1, Math.floor(from.width / (220 * ratio))), rows = Math.ceil(lines.length / columns);
-    out.width = from.width;
-    out.height = from.height + (30 + 18 * rows) * ratio;
-    const ctx = out.getContext("2d");
-    ctx.fillStyle = style("--paper");
-    ctx.fillRect(0, 0, out.width, out.height);
-    ctx.fillStyle = style("--ink");
-    ctx.font = `bold ${14 * ratio}px sans-serif`;
-    ctx.fillText(figure.title, 8 * ratio, 20 * ratio);
-    ctx.drawImage(from, 0, 28 * ratio);
-    ctx.font = `${12 * ratio}px sans-serif`;
-    lines.forEach(([one], number) => {
-      const x = (8 + (number % columns) * 220) * ratio, y = from.height + (30 + 18 * Math.floor(number / columns) + 8) * ratio;
-      ctx.strokeStyle = typeof one.stroke === "function" ? one.stroke(plot, number + 1) : one.stroke;
-      ctx.lineWidth = 2 * ratio;
-      ctx.beginPath();
-      ctx.moveTo(x, y - 4 * ratio);
-      ctx.lineTo(x + 20 * ratio, y - 4 * ratio);
-      ctx.stroke();
-      ctx.fillText(one.label, x + 26 * ratio, y, 190 * ratio);
-    });
-    return out;
-  };
-  const csv = (plot) => {
-    const lines = shownLines(plot), [times] = plot.data, quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-    const rows = [["time_s", ...lines.map(([one]) => quoted(one.label))]];
+  // --- the numbers that a figure shows now
+  const rowsOf = (plot) => {
+    const lines = shownLines(plot), [times] = plot.data;
+    const rows = [["time_s", ...lines.map(([one]) => one.label)]];
     for (let at = 0; at < times.length; at += 1) {
-      if (times[at] >= range[0] && times[at] <= range[1]) rows.push([times[at], ...lines.map(([, number]) => plot.data[number][at] ?? "")]);
+      if (times[at] >= range[0] && times[at] <= range[1]) rows.push([times[at], ...lines.map(([, number]) => plot.data[number][at])]);
     }
-    return rows.map((row) => row.join(",")).join("\n") + "\n";
+    return rows;
   };
-  const savePicture = (plot, figure) => picture(plot, figure).toBlob((blob) => save(`${figure.id}.png`, blob));
-  const saveNumbers = (plot, figure) => save(`${figure.id}.csv`, new Blob([csv(plot)], { type: "text/csv" }));
+
+  // --- axes as printed figures have them: the name with its unit, and bare numbers in that unit
+  const scaledUnit = (figure) => {
+    const most = Math.max(0, ...figure.series.map(({ hi = 0 }) => hi));
+    if (figure.unit === "share") return [0.01, "%"];
+    if (figure.unit === "s") return most >= 1 || !most ? [1, "s"] : most >= 1e-3 ? [1e-3, "ms"] : [1e-6, "µs"];
+    if (figure.unit === "bit/s" || figure.unit === "B") {
+      const [factor, prefix] = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]].find(([size]) => most >= size) || [1, ""];
+      return [factor, prefix + figure.unit];
+    }
+    return [1, figure.unit];
+  };
+  const yAxis = (figure, special) => {
+    const [factor, unit] = special ? [1e6, "MB"] : scaledUnit(figure), name = special ? "sequence number" : figure.axis || figure.title.toLowerCase();
+    return { ...axis("y", figure.unit, `${name} (${unit})`, (tick) => digits(tick / factor, 7)), size: 58 };
+  };
 
   const build = (figure) => {
     const place = document.getElementById(`plot-${figure.id}`);
@@ -315,23 +371,26 @@
     box.setAttribute("aria-hidden", "true");
     const special = figure.kind === "sequence" ? sequence(figure) : null;
     const columns = special ? special.columns : [axes[figure.series[0].axis], ...figure.series.map(column)];
+    const translucent = (name) => `${name}${name.length === 7 ? "38" : ""}`;
     const series = special ? special.series : [{}, ...figure.series.map((line) => {
       const of_flow = line.flow !== undefined;
-      const group = line.spread ? [...new Set(figure.series.filter((one) => one.spread).map((one) => one.group))].indexOf(line.group) : 0;
+      const stroke = () => (line.reference || line.capacity ? style("--soft") : colour(of_flow ? colours.get(line.flow) || 0 : line.colour || 0));
       return {
         label: line.label,
         show: of_flow ? colours.has(line.flow) : true,
-        stroke: () => (line.reference ? style("--soft") : line.spread ? (line.spread === "median" ? style("--ink") : style("--soft"))
-          : colour(of_flow ? colours.get(line.flow) || 0 : line.colour || 0)),
-        dash: line.reference ? [6, 4] : line.spread ? dashes[group % 4] : of_flow ? undefined : dashes[line.dash % 4],
-        width: line.spread ? (line.spread === "median" ? 2 : 0.7) : 1.4,
+        stroke,
+        behind: Boolean(line.capacity || line.reference),
+        fill: line.capacity ? () => style("--spread-grey") : line.spread || line.reference ? undefined : () => translucent(stroke()),
+        paths: line.spread ? undefined : banded(line.mean && column(line.mean), line.capacity || line.reference),
+        dash: line.reference ? [6, 4] : of_flow || line.spread || line.capacity ? undefined : dashes[line.dash % 4],
+        width: line.spread ? (line.spread === "median" ? 2.2 : 0.7) : line.capacity ? 0.8 : 1.4,
         points: { show: false },
       };
     })];
     const bands = [];
     if (!special) {
       figure.series.forEach((line, number) => {
-        if (line.spread === "high") bands.push({ series: [number + 1, number - 1], fill: () => style("--spread") });
+        if (line.spread === "high") bands.push({ series: [number + 1, number - 1], fill: () => translucent(colour(line.colour)) });
       });
     }
     const options = {
@@ -351,10 +410,10 @@
         x: { time: false, range: () => range },
         y: { range: special ? special.limits : (_plot, _low, high) => [0, high > 0 ? high * 1.05 : 1] },
       },
-      axes: [axis("x", "s", "time / s"), axis("y", figure.unit, "")],
+      axes: [axis("x", "s", "time (s)"), yAxis(figure, special)],
       plugins: [marks],
       hooks: {
-        setCursor: [(plot) => readout(box, plot, figure)],
+        setCursor: [(plot) => tip && readout(box, tip, plot, figure)],
         setSelect: [(plot) => {
           if (plot.select.width > 3) {
             setRange(plot.posToVal(plot.select.left, "x"), plot.posToVal(plot.select.left + plot.select.width, "x"));
@@ -365,7 +424,9 @@
       },
     };
     options.cursor.drag.setScale = false;
-    const plot = new uPlot(options, columns, place);
+    let tip = null;
+    const plot = new uPlot(options, columns, place), chart = { plot, figure, place, options, height: () => (special ? 380 : 240) };
+    tip = tooltip(plot);
     plot.over.addEventListener("dblclick", () => setRange(...whole));
     const nearer = (factor) => {
       const middle = (range[0] + range[1]) / 2, half = ((range[1] - range[0]) / 2) * factor;
@@ -377,20 +438,14 @@
     });
     pinch(plot, () => ({ x: { range: [...range] } }), (x) => setRange(...x));
     place.append(box);
-    charts.push({ plot, figure, place, height: () => (special ? 380 : 240) });
+    charts.push(chart);
     const saving = document.createElement("p");
-    saving.className = "panel-tools saving";
-    [["save PNG", () => savePicture(plot, figure)], ...(special ? [] : [["save CSV", () => saveNumbers(plot, figure)]])].forEach(([text, act]) => {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.textContent = text;
-      button.setAttribute("aria-label", `${text} of ${figure.title}`);
-      button.addEventListener("click", act);
-      saving.append(button);
-    });
+    saving.className = "panel-tools";
+    buttons(saving, chart, special ? null : () => rowsOf(plot));
     place.closest("figure").append(saving);
     if (special) {
-      key(place, special.keys.map(([label, name]) => ({ label, paint: () => style(name) })));
+      chart.keys = special.keys.map(([label, name]) => ({ label, paint: () => style(name) }));
+      key(place, chart.keys);
       const tools = document.createElement("p"), near = document.createElement("button"), all = document.createElement("button");
       tools.className = "panel-tools";
       [[near, figure.zoomed, () => setRange(...figure.zoom)], [all, "whole run", () => setRange(...whole)]].forEach(([button, text, act]) => {
@@ -405,36 +460,50 @@
       list.className = "key-lines";
       place.append(list);
       legends.push(list);
-      const fixed = figure.series.filter((line) => line.reference || line.spread === "median");
-      if (fixed.length) {
-        key(place, fixed.map((line) => ({
-          label: line.reference ? line.label : `${line.label}, and the band of 80 % of the flows`,
-          paint: () => style(line.reference ? "--soft" : "--ink"), dash: line.reference ? 1 : 0,
-        })));
-      }
+      const parts = (wanted) => figure.series.map((line, number) => [line, number + 1]).filter(([line]) => wanted(line));
+      key(place, [
+        ...parts((line) => line.spread === "median").map(([line, number]) => ({
+          label: `${line.label}, and the band of 80 % of the flows`, paint: () => colour(line.colour),
+          toggle: (on) => plot.batch(() => [number - 1, number, number + 1].forEach((one) => plot.setSeries(one, { show: on }))),
+        })),
+        ...parts((line) => line.reference || line.capacity).map(([line, number]) => ({
+          label: line.label, paint: () => style(line.capacity ? "--spread-grey" : "--soft"), dash: line.reference, block: line.capacity,
+          toggle: (on) => plot.setSeries(number, { show: on }),
+        })),
+        ...markKeys,
+      ]);
     } else {
-      key(place, figure.series.map((line, number) => ({
+      key(place, [...figure.series.map((line, number) => ({
         label: line.label, paint: () => colour(line.colour || 0), dash: line.dash, toggle: (on) => plot.setSeries(number + 1, { show: on }),
-      })));
+      })), ...markKeys]);
     }
   };
 
-  // --- what the lines are; those of links can be switched, those of flows with one switch for all figures
-  const legends = [], named = 12;
+  // --- the names of flows below each figure, which switch them in all: those that are shown, and those that were
+  const legends = [], named = 12, listed = new Set(data.shown);
   const nameFlows = () => legends.forEach((list) => {
-    const shown = [...colours].slice(0, named).map(([flow, number]) => {
-      const item = document.createElement("span"), chip = document.createElement("i");
-      chip.style.borderTop = `3px solid ${colour(number)}`;
+    const found = [...listed].slice(0, named).map((flow) => {
+      const item = document.createElement("button"), chip = document.createElement("i"), on = colours.has(flow);
+      item.type = "button";
+      item.setAttribute("aria-pressed", String(on));
+      chip.style.borderTop = `3px solid ${on ? colour(colours.get(flow)) : "transparent"}`;
       item.append(chip, data.flows[flow].name);
+      item.addEventListener("click", () => {
+        const place = [...list.children].indexOf(item);
+        switchFlow(flow, !on);
+        refresh();
+        list.children[place].focus();
+      });
       return item;
     });
-    if (colours.size > named) shown.push(`and ${colours.size - named} more`);
-    list.replaceChildren(...shown);
+    if (listed.size > named) found.push(`and ${listed.size - named} more`);
+    list.replaceChildren(...found);
   });
   // --- the panel of flows: one switch for all figures, with a filter that keeps 500 flows in reach
   const panel = document.getElementById("flow-switches");
   const boxes = [];
   const refresh = () => {
+    [...colours.keys()].forEach((flow) => listed.add(flow));
     for (const { plot, figure } of charts) {
       if (figure.kind !== "flows") continue;
       plot.batch(() => figure.series.forEach((line, number) => {
@@ -472,14 +541,16 @@
     panel.querySelector("[data-do=all]").addEventListener("click", () => { visible().forEach(({ flow }) => switchFlow(flow, true)); refresh(); });
     panel.querySelector("[data-do=none]").addEventListener("click", () => { visible().forEach(({ flow }) => switchFlow(flow, false)); refresh(); });
     panel.querySelector("[data-do=first]").addEventListener("click", () => {
-      boxes.forEach(({ flow }) => switchFlow(flow, data.shown.includes(flow)));
+      colours.clear();
+      data.shown.forEach((flow) => switchFlow(flow, true));
+      listed.clear();
       refresh();
     });
     panel.append(list);
   }
 
   const panels = data.figures.filter((figure) => figure.kind === "xy");
-  const helpers = { style, colour, dashes, digits, scientific, key, charts, pinch, keyboard };
+  const helpers = { style, colour, dashes, digits, scientific, key, charts, pinch, keyboard, buttons, tooltip };
   panels.forEach((panel) => window.longhaulPanel(panel, helpers));
   data.figures.filter((figure) => figure.kind !== "xy").forEach(build);
   refresh();
@@ -506,7 +577,7 @@
     refresh();
   });
   // For scripts that test the page.
-  window.longhaulReport = { charts, setRange, picture, csv, whole, range: () => range, shown: colours };
+  window.longhaulReport = { charts, setRange, picture, drawing, csv: (chart) => csv(rowsOf(chart.plot)), whole, range: () => range, shown: colours };
 })();
 
 // What is wider than the page can be reached by keyboard, and has a line above it that says so.

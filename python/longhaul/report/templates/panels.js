@@ -1,7 +1,7 @@
 "use strict";
 // Draws panels that were read off a drawn figure, or made of a sweep's points: lines over any axis, points, intervals, bars, rows of a
 // dot plot, maps. Each has a zoom of its own, a readout by pointer, touch and keyboard, and its values as a table.
-window.longhaulPanel = (panel, { style, colour, dashes, digits, scientific, key, charts, pinch, keyboard }) => {
+window.longhaulPanel = (panel, { style, colour, dashes, digits, scientific, key, charts, pinch, keyboard, buttons, tooltip }) => {
   const place = document.getElementById(`plot-${panel.id}`);
   if (!place) return;
   place.closest("figure").classList.add("live");
@@ -162,16 +162,22 @@ window.longhaulPanel = (panel, { style, colour, dashes, digits, scientific, key,
     return [`${shown}${between(panel.y, (panel.intervals[number] || [])[where])}`, seeds(count)].filter(Boolean).join(", ");
   };
   const row = (drawn) => Math.round(drawn.posToVal(drawn.cursor.top, "y"));
+  let tip = null;
   const readout = (drawn) => {
+    if (!tip) return;
     const at = drawn.cursor.idx;
+    box.classList.toggle("pointed", tip.isActive());
+    const write = (head, rows) => {
+      box.textContent = rows.length ? `${head}: ${rows.map(({ label, value }) => `${label} ${value}`.trim()).join("  ·  ")}` : "";
+      tip.show(head, rows);
+    };
     if (at === null || at === undefined || drawn.cursor.left < 0) {
-      box.textContent = "";
+      write("", []);
       return;
     }
     if (cells) {
-      const below = row(drawn);
-      box.textContent = cells.values[below] === undefined ? "" :
-        `${[panel.x, panel.y].map((from, number) => `${from.label} ${text(from, number ? below : at)}`.trim()).join(", ")}: ${cellText(at, below)}`;
+      const below = row(drawn), head = [panel.x, panel.y].map((from, number) => `${from.label} ${text(from, number ? below : at)}`.trim()).join(", ");
+      write(head, cells.values[below] === undefined ? [] : [{ label: "", value: cellText(at, below) }]);
       return;
     }
     const x = drawn.data[0][at], parts = [];
@@ -180,14 +186,17 @@ window.longhaulPanel = (panel, { style, colour, dashes, digits, scientific, key,
       const where = nearest(drawn, number + 1, at), found = pointText(drawn, number, where);
       if (found === null) return;
       const same = drawn.data[0][where] === x || panel.x.names;
-      parts.push(`${flipped ? panel.y.label.replace(/ \([^)]*\)$/, "") : line.label} ${found}${same ? "" : ` at ${text(panel.x, drawn.data[0][where])}`}`);
+      parts.push({
+        label: flipped ? panel.y.label.replace(/ \([^)]*\)$/, "") : line.label, paint: paint(line),
+        value: `${found}${same ? "" : ` at ${text(panel.x, drawn.data[0][where])}`}`,
+      });
     });
-    if (!parts.length && !flipped) panel.series.forEach((_line, number) => {
+    if (!parts.length && !flipped) panel.series.forEach((line, number) => {
       const found = pointText(drawn, number, nearest(drawn, number + 1, at));
-      if (found !== null && drawn.series[number + 1].show !== false && parts.length < 4) parts.push(found);
+      if (found !== null && drawn.series[number + 1].show !== false && parts.length < 4) parts.push({ label: "", value: found, paint: paint(line) });
     });
     const head = `${panel.x.label.includes(",") ? "" : panel.x.label} ${text(panel.x, x, true)}`.trim();
-    box.textContent = parts.length ? `${head}: ${parts.join("  ·  ")}` : "";
+    write(head, parts);
   };
 
   // --- drawn by hand: cells below the grid; intervals, bars, the points of rows and the numbers beside them above
@@ -339,6 +348,7 @@ window.longhaulPanel = (panel, { style, colour, dashes, digits, scientific, key,
     },
   };
   plot = new uPlot(options, panel.columns, place);
+  tip = tooltip(plot);
   if (above.textContent) place.prepend(above);
   plot.over.addEventListener("dblclick", () => show(whole.x, whole.y));
   // Rows are counted downwards, and fingers upwards.
@@ -373,10 +383,9 @@ window.longhaulPanel = (panel, { style, colour, dashes, digits, scientific, key,
   summary.textContent = "values";
   values.className = "values";
   values.append(summary);
-  values.addEventListener("toggle", () => {
-    if (values.childElementCount > 1) return;
+  const rowsOf = () => {
     const shown = panel.series.map((line, number) => ({ line, number })).filter(({ line }) => line.label || panel.series.every((one) => !one.label));
-    const lines = cells
+    return cells
       ? [[panel.y.label, ...cells.values[0].map((_value, column) => `${panel.x.label} ${text(panel.x, column)}`)],
         ...cells.values.map((line, below) => [text(panel.y, below), ...line.map((_value, column) => cellText(column, below))])]
       : flipped ? [[panel.x.label, panel.y.label], ...panel.columns[0].map((x, index) => [text(panel.x, x),
@@ -384,7 +393,10 @@ window.longhaulPanel = (panel, { style, colour, dashes, digits, scientific, key,
         : [[panel.x.label, ...shown.map(({ line }) => line.label || panel.y.label)],
           ...panel.columns[0].map((x, index) => [text(panel.x, x, true), ...shown.map(({ number }) => pointText(plot, number, index) || "")])
             .filter((line) => line.slice(1).some(Boolean))];
-    const table = document.createElement("table"), scroll = document.createElement("div");
+  };
+  values.addEventListener("toggle", () => {
+    if (values.childElementCount > 1) return;
+    const lines = rowsOf(), table = document.createElement("table"), scroll = document.createElement("div");
     lines.slice(0, 401).forEach((line, number) => {
       const made = table.insertRow();
       line.forEach((words, column) => {
@@ -405,7 +417,9 @@ window.longhaulPanel = (panel, { style, colour, dashes, digits, scientific, key,
     scale.append(end(cells.low), document.createElement("i"), `${end(cells.high)}${cells.log ? " (log scale)" : ""}`);
     place.append(scale);
   }
-  charts.push({ plot, figure: panel, place, height });
+  const chart = { plot, figure: panel, place, height, options, title };
+  charts.push(chart);
+  buttons(tools, chart, rowsOf);
   const labelled = panel.series.map((line, number) => ({ line, number })).filter(({ line }) => line.label);
   // Points of single runs go with the line that follows them in the same colour.
   const companions = (number) => panel.series.map((line, other) => (
