@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import json
 import os
@@ -21,7 +22,7 @@ import longhaul_studies as studies
 import pytest
 from longhaul import study as lab
 from longhaul.sweep.records import Records
-from longhaul_studies import Case, NotRun, Study, Target, verdict
+from longhaul_studies import Case, NotRun, Results, Row, Study, Target, verdict
 from waiting import PATIENCE_S
 
 
@@ -543,3 +544,26 @@ def test_three_seeds_decide_an_ordering_but_no_number(tmp_path):
     campaign, found = _run_by_the_rule(number, tmp_path / "out")
     assert found == [6]
     assert studies.judge(number, campaign.results())[0].verdict == "reproduced"
+
+
+def test_five_seeds_at_the_points_of_a_target_are_enough_though_another_point_has_three():
+    """That a value occurs depends on the one run that has it: with five seeds that is the verdict."""
+
+    read: set[str] = set()
+
+    def runs(n: int, values: list[float]) -> list[Row]:
+        return [
+            Row("F1", {"n": n}, seed, f"{n} {seed}", Path(), {"utilisation": value}, extensible=True, read=read)
+            for seed, value in enumerate(values, 1)
+        ]
+
+    def occurs(results: Results) -> verdict.Judgement:
+        largest = max(results["F1"].values("utilisation", n=2))
+        return verdict.holds({"above 1": largest > 1}, f"{largest}")
+
+    study = dataclasses.replace(
+        fake_study.STUDY, targets=[Target("T", "", "", "band", occurs, ("F1",))], figures=[], claims=[], leading=[], smoke=()
+    )  # fmt: skip
+    other = runs(3, [0.5] * 3)
+    assert studies.judge(study, Results("read", runs(2, [2.0, *[0.5] * 4]) + other))[0].verdict == "reproduced"
+    assert studies.judge(study, Results("read", runs(2, [2.0, 0.5, 0.5]) + other))[0].verdict == "not run"

@@ -111,10 +111,12 @@ def _too_few(study: Study, results: Results) -> dict[str, str]:
     young = {row.experiment for row in rows if seeds[point(row)] < SEEDS and row.extensible}
     under_rule = {target.id for target in study.targets if young.intersection(target.experiments)} - found.keys()
     if under_rule:
-        found |= dict.fromkeys(
-            unsettled(study, results, under_rule),
-            "the verdict depends on one of its seeds, and further seeds are missing",
-        )
+        # A point of the same experiment that the target does not read may have fewer seeds.
+        found |= {
+            name: "the verdict depends on one of its seeds, and further seeds are missing"
+            for name, read in unsettled(study, results, under_rule).items()
+            if any(seeds[point(row)] < SEEDS for row in read if row.random)
+        }
     return found
 
 

@@ -31,7 +31,7 @@ MOVED: Mapping[str, tuple[tuple[int, int, int, str], str]] = {
     ),
     "highspeed": (
         (86, 14, 5, "quick"),
-        "E2.2 has six flows, E4.1 a bound: both are harsher. With bursts of one segment, a reading, the chapter of bursts holds.",
+        "E2.2 has six flows, E4.1 a bound: both are harsher. Bursts of one segment and less background reproduce five of 21.",
     ),
     "premature-ack": (
         (14, 0, 0, "full"),
