@@ -208,6 +208,11 @@ CLASSES = {
     "period": "month",
     "over": True,
     "over_hosts": ["192.168.100.200"],
+    "hosts": [
+        {"address": "192.168.100.200", "bytes": 24_000_000_000, "over": True},
+        {"address": "192.168.100.7", "bytes": 2_500_000_000, "over": False},
+    ],
+    "over_tcp": False,
 }
 
 
@@ -229,6 +234,14 @@ def test_classes_fit_a_phone(tmp_path: Path, page: str) -> None:
         assert "192.168.100.200" in shown
         heads = "[...document.querySelectorAll('#classes td')].map((one) => one.dataset.head)"
         assert browser.run(heads) == ["class or terminal", "rate", "today", "this month", "quota", "beyond it"]
+        quotas = "document.getElementById('quotas')"
+        assert browser.run(f"{quotas}.scrollWidth <= {quotas}.clientWidth"), "nothing is cut off"
+        cells = browser.run("[...document.querySelectorAll('#quotas td')].map((one) => one.textContent)")
+        name = CLASSES["name"]
+        assert cells == [
+            *["192.168.100.200", name, "24 GB", "120 % of 20 GB a month", "over"],
+            *["192.168.100.7", name, "2.5 GB", "12.5 % of 20 GB a month", ""],
+        ]
         browser.size(1280)
         sides = "[...document.querySelectorAll('#classes tr > :nth-child(5)')].map((one) => getComputedStyle(one).textAlign)"
         assert set(browser.run(sides)) == {"left"}, "the head of the quota stands over it"

@@ -27,6 +27,9 @@ const ACK_DELAY: std::time::Duration = std::time::Duration::from_millis(40);
 const REORDERING: u32 = 8;
 /// Pause before a terminal tries again: at first, and at most.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(16));
+/// Bytes that quinn-proto may buffer: without end, but a `usize`. It takes the least of this and of what the other windows leave as one,
+/// of which 32-bit processors would otherwise see the lower half only: of 2^60 bytes none at all.
+const SEND_WINDOW: usize = usize::MAX;
 /// Buffers of DATAGRAM frames.
 const DATAGRAMS: usize = 8 << 20;
 /// Handshakes of strangers at a time: of a network, and in all.
@@ -171,7 +174,7 @@ impl Node {
             .max_idle_timeout(IdleTimeout::try_from(std(config.idle_timeout)).ok())
             .stream_receive_window(window)
             .receive_window(VarInt::MAX)
-            .send_window(u64::MAX)
+            .send_window(SEND_WINDOW as u64)
             .initial_rtt(std(config.initial_rtt))
             .initial_mtu(config.mtu)
             .mtu_discovery_config(None)

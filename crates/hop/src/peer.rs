@@ -857,6 +857,7 @@ impl Peer {
             flows: self.flows.len() as u32,
             max_flows: self.bounds.flows.map_or(self.max_flows, |most| most.min(self.max_flows)),
             bound: self.bounds.flows,
+            bound_rate: self.bounds.rate,
             overloads: core.controller.overloads(),
             address: Some(self.connection.remote_address()),
             mtu: self.connection.current_mtu(),

@@ -324,6 +324,8 @@ pub struct PeerStats {
     pub max_flows: u32,
     /// Flows over all carriers that the peer, a hub, permits this terminal, if it has sent [`Bounds`].
     pub bound: Option<u32>,
+    /// Rate that the peer, a hub, has set for this terminal in both directions, if it has ([`Bounds`]); over QUIC.
+    pub bound_rate: Option<Rate>,
     /// Times that the rate was cut for overload.
     pub overloads: u64,
     /// Where it is now, over QUIC: a peer may move (RFC 9000, section 9).

@@ -1,6 +1,6 @@
 //! Classes of connections at a terminal, and shares of terminals at a hub, as an operator writes them.
 
-use crate::config::{Config, Mode};
+use crate::config::{Carrier, Config, Mode};
 use crate::prefix::{Ports, Prefix};
 use longhaul_hop::Portion;
 use longhaul_units::{Rate, Size};
@@ -101,6 +101,36 @@ pub(crate) struct Share {
     pub quota: Option<Quota>,
 }
 
+impl Share {
+    /// Something follows from it where total_rate is not divided.
+    pub fn bounds(&self) -> bool {
+        self.portion != Portion::default() || self.quota.is_some()
+    }
+}
+
+/// What becomes of them over TCP.
+pub(crate) const NOT_OVER_TCP: &str =
+    "classes, shares and quotas do not hold there (the kernel decides what leaves)";
+
+/// True if the file divides what the tunnel carries.
+pub(crate) fn divides(config: &Config) -> bool {
+    match config.mode {
+        Mode::Split => false,
+        Mode::Terminal => !config.class.is_empty(),
+        Mode::Hub => {
+            config.hop.as_ref().is_some_and(|hop| hop.total_rate.is_some())
+                || config.terminal.iter().any(|terminal| terminal.share().bounds())
+        }
+    }
+}
+
+/// Why what a file divides cannot hold: its carrier is TCP alone.
+pub fn without_effect(config: &Config) -> Option<String> {
+    let tcp_alone = config.hop.as_ref().is_some_and(|hop| hop.carrier == Carrier::Tcp);
+    (tcp_alone && divides(config))
+        .then(|| format!("hop.carrier is \"tcp\": volumes are counted, {NOT_OVER_TCP}"))
+}
+
 impl crate::config::Terminal {
     pub(crate) fn share(&self) -> Share {
         Share {
@@ -141,8 +171,9 @@ pub fn described(config: &Config) -> String {
         text += "# the first class that matches holds; connections without one share 1 part\n";
     }
     for terminal in &config.terminal {
-        let Share { portion, quota } = terminal.share();
-        if portion != Portion::default() || quota.is_some() {
+        let share = terminal.share();
+        if share.bounds() {
+            let Share { portion, quota } = share;
             text += &format!("# terminal \"{}\": {}\n", terminal.name, of_share(portion, quota, ""));
         }
     }

@@ -2,7 +2,7 @@
 //! quota. Once a second, and when the file is read again, the hop is notified of what has changed.
 
 use crate::allotment::Allotment;
-use crate::class::{Class, MOST, Period, Quota, Share};
+use crate::class::{self, Class, MOST, Period, Quota, Share};
 use crate::config::{Config, Key, Mode};
 use crate::node::Node;
 use crate::table::Entry;
@@ -42,6 +42,21 @@ pub(crate) struct ShareStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub over_hosts: Vec<String>,
     pub over_count: usize,
+    /// Addresses of a class with a quota and what they have used of it, those with the most bytes first, twenty of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostUse>,
+    /// New connections go over TCP, or the terminal is reached over it: volumes are counted, and nothing is divided.
+    pub over_tcp: bool,
+}
+
+/// What an address has used of its quota.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub(crate) struct HostUse {
+    pub address: String,
+    /// Bytes of the present period, both directions.
+    pub bytes: u64,
+    /// It is beyond its quota.
+    pub over: bool,
 }
 
 /// What is known of them.
@@ -66,6 +81,11 @@ struct Inside {
     bounds: HashMap<u64, Bounds>,
     /// Bytes of connections to terminals by their numbers, as far as they were counted.
     counted: HashMap<u64, u64>,
+    /// At a terminal: the rate that the hub has set for it.
+    hub_rate: Option<Rate>,
+    /// Names of terminals with a share that are reached over TCP; at a terminal with classes, one without a name while new
+    /// connections go over TCP.
+    over_tcp: BTreeSet<String>,
 }
 
 /// The class of a connection: its place in the file.
@@ -113,6 +133,8 @@ impl Classes {
             allotment: Allotment::default(),
             bounds: HashMap::new(),
             counted: HashMap::new(),
+            hub_rate: None,
+            over_tcp: BTreeSet::new(),
         };
         Classes { inside: Mutex::new(inside) }
     }
@@ -142,6 +164,21 @@ impl Classes {
         self.lock().count(&class.name, &client.to_canonical().to_string(), news);
     }
 
+    /// True if a ceiling or a used-up quota slows a connection down. What others of its class do then decides how long it takes.
+    pub fn slows(&self, config: &Config, entry: &Entry) -> bool {
+        let Some(carried) = entry.carried.get().filter(|carried| !carried.flow.is_pooled()) else {
+            return false;
+        };
+        let (client, server) = (entry.ends.client.ip(), entry.ends.server);
+        let class = class_of(config, (client, server, carried.dscp));
+        class.is_some_and(|(index, class)| self.lock().slows(index, class, client))
+    }
+
+    /// The rate that the hub has set for this terminal.
+    pub fn hub_rate(&self) -> Option<Rate> {
+        self.lock().hub_rate
+    }
+
     /// Writes what was counted.
     pub fn save(&self) -> std::io::Result<()> {
         self.lock().volumes.save()
@@ -150,36 +187,76 @@ impl Classes {
     /// Classes and terminals of the file, with what they have carried.
     pub fn status(&self, config: &Config) -> (Vec<ShareStatus>, Vec<ShareStatus>) {
         let inside = self.lock();
-        let shown = |name: &str, quota: Option<Quota>, over_hosts: Vec<String>, over: bool| {
-            let volume = inside.volumes.total(name);
-            ShareStatus {
-                name: name.to_string(),
-                rate_bps: inside.rates.get(name).copied().unwrap_or(0),
-                bytes_today: volume.today,
-                bytes_month: volume.month,
-                quota_bytes: quota.map_or(0, |quota| quota.bytes),
-                period: quota.map(|quota| quota.period),
-                over,
-                over_count: over_hosts.len(),
-                over_hosts: over_hosts.into_iter().take(LISTED).collect(),
-            }
-        };
+        let shown =
+            |name: &str, quota: Option<Quota>, over_hosts: Vec<String>, over: bool, over_tcp: bool| {
+                let volume = inside.volumes.total(name);
+                ShareStatus {
+                    name: name.to_string(),
+                    rate_bps: inside.rates.get(name).copied().unwrap_or(0),
+                    bytes_today: volume.today,
+                    bytes_month: volume.month,
+                    quota_bytes: quota.map_or(0, |quota| quota.bytes),
+                    period: quota.map(|quota| quota.period),
+                    over,
+                    over_count: over_hosts.len(),
+                    over_hosts: over_hosts.into_iter().take(LISTED).collect(),
+                    hosts: quota.map_or(vec![], |quota| inside.most_used(name, &quota)),
+                    over_tcp,
+                }
+            };
         let class = |class: &Class| {
             let hosts = inside.over.keys().filter(|(name, _)| *name == class.name);
             let hosts: Vec<String> = hosts.map(|(_, host)| host.clone()).collect();
             let over = !hosts.is_empty();
-            shown(&class.name, class.quota(), hosts, over)
+            shown(&class.name, class.quota(), hosts, over, inside.over_tcp.contains(""))
         };
         let terminals = if config.mode == Mode::Hub { &config.terminal[..] } else { &[] };
         let terminal = |terminal: &crate::config::Terminal| {
             let over = inside.over_terminals.contains(&terminal.name);
-            shown(&terminal.name, terminal.share().quota, vec![], over)
+            let over_tcp = inside.over_tcp.contains(&terminal.name);
+            shown(&terminal.name, terminal.share().quota, vec![], over, over_tcp)
         };
         (config.class.iter().map(class).collect(), terminals.iter().map(terminal).collect())
     }
 }
 
+/// One line in the log when the carrier of what a file divides becomes TCP, and one when that is over.
+fn log_carrier(of: &str, over_tcp: bool) {
+    if over_tcp {
+        tracing::warn!("{of} over TCP: volumes are counted, {}", class::NOT_OVER_TCP);
+    } else {
+        tracing::info!("{of} over UDP again: classes, shares and quotas hold");
+    }
+}
+
 impl Inside {
+    fn slows(&self, index: usize, class: &Class, client: IpAddr) -> bool {
+        class.ceiling.is_some() || self.number(index, class, client) >= number_of(MOST)
+    }
+
+    /// Addresses of a class that have used most of their quotas; one that is counted with others is not known by itself.
+    fn most_used(&self, name: &str, quota: &Quota) -> Vec<HostUse> {
+        let mut all: Vec<(&str, u64)> =
+            self.volumes.hosts(name).map(|(host, volume)| (host, volume.of(quota.period))).collect();
+        all.retain(|(_, bytes)| *bytes > 0);
+        all.sort_by_key(|(host, bytes)| (std::cmp::Reverse(*bytes), *host));
+        let shown = |(host, bytes): (&str, u64)| HostUse {
+            address: host.to_string(),
+            bytes,
+            over: self.over.contains_key(&(name.to_string(), host.to_string())),
+        };
+        all.into_iter().take(LISTED).map(shown).collect()
+    }
+
+    /// Which of them go over TCP now; returns those that have changed.
+    fn follow_carriers(&mut self, over_tcp: BTreeSet<String>) -> Vec<(String, bool)> {
+        let before = std::mem::replace(&mut self.over_tcp, over_tcp);
+        self.over_tcp
+            .symmetric_difference(&before)
+            .map(|name| (name.clone(), !before.contains(name)))
+            .collect()
+    }
+
     fn number(&self, index: usize, class: &Class, client: IpAddr) -> u16 {
         if self.over.is_empty() {
             return number_of(index);
@@ -280,6 +357,8 @@ pub(crate) fn apply(node: &Node) {
 }
 
 fn apply_at_terminal(node: &Node, config: &Config) {
+    follow_hub(node);
+    follow_carrier(node, config);
     if config.class.is_empty() && node.classes.lock().defined.is_empty() {
         return;
     }
@@ -301,14 +380,39 @@ fn apply_at_terminal(node: &Node, config: &Config) {
         if carried.class.swap(number, Ordering::Relaxed) != number {
             carried.tunnel.classify(carried.flow, number);
         }
+        let slowed = class.is_some_and(|(index, class)| inside.slows(index, class, client));
+        if slowed && !carried.flow.is_pooled() {
+            entry.bounded.store(true, Ordering::Relaxed);
+        }
     }
+}
+
+/// The rate that the hub sets counts as the link's; connections during which it changes had two links.
+fn follow_hub(node: &Node) {
+    let hub_rate = node.tunnel().and_then(|tunnel| tunnel.bound_rate());
+    if std::mem::replace(&mut node.classes.lock().hub_rate, hub_rate) != hub_rate {
+        node.shared.table.alive().iter().for_each(|entry| entry.bounded.store(true, Ordering::Relaxed));
+    }
+}
+
+/// Over TCP nothing is divided, which the operator of a file with classes has to know.
+fn follow_carrier(node: &Node, config: &Config) {
+    let peer = node.tunnel().and_then(|tunnel| tunnel.peer()).filter(|_| class::divides(config));
+    let Some(over_tcp) = peer.map(|peer| peer.id.is_pooled()) else {
+        // Without a tunnel or classes there is no carrier; the next one is a new one.
+        node.classes.lock().over_tcp.clear();
+        return;
+    };
+    let now = over_tcp.then(String::new).into_iter().collect();
+    let changes = node.classes.lock().follow_carriers(now);
+    changes.iter().for_each(|(_, over_tcp)| log_carrier("new connections go", *over_tcp));
 }
 
 fn apply_at_hub(node: &Node, config: &Config) {
     let mut inside = node.classes.lock();
     inside.look(Instant::now());
     let total = config.hop.as_ref().and_then(|hop| hop.total_rate);
-    let mut present = BTreeSet::new();
+    let (mut present, mut over_tcp, mut over_udp) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for tunnel in node.tunnels() {
         let mut granted = vec![];
         for (info, stats) in tunnel.peers() {
@@ -319,12 +423,22 @@ fn apply_at_hub(node: &Node, config: &Config) {
             let bytes = stats.sent_bytes + stats.received_bytes;
             let (portion, bounds) = inside.serve(info.id.number(), bytes, &terminal.name, &terminal.share());
             present.insert(info.id.number());
+            let over = if info.id.is_pooled() { &mut over_tcp } else { &mut over_udp };
+            over.extend((total.is_some() || terminal.share().bounds()).then(|| terminal.name.clone()));
             granted.push((info.id, portion, bounds));
         }
         tunnel.grant(total, &granted);
     }
     inside.counted.retain(|peer, _| present.contains(peer));
     inside.bounds.retain(|peer, _| present.contains(peer));
+    let changes = inside.follow_carriers(over_tcp);
+    drop(inside);
+    for (name, over_tcp) in changes {
+        // One that has gone comes over nothing.
+        if over_tcp || over_udp.contains(&name) {
+            log_carrier(&format!("terminal \"{name}\" comes"), over_tcp);
+        }
+    }
 }
 
 /// Notifies terminals how many flows they may have whenever that changes, for ever.
@@ -407,8 +521,52 @@ mod tests {
             (shown[1].quota_bytes, shown[1].bytes_today, shown[0].over),
             (1_000_000, 1_000_000, false)
         );
+        let used = |address: &str, bytes, over| HostUse { address: address.into(), bytes, over };
+        assert_eq!(shown[1].hosts, [used("10.0.0.7", 1_000_000, true)]);
+        all.lock().count("crew", "10.0.0.8", 400_000);
+        let (shown, _) = all.status(&config);
+        assert_eq!(shown[1].hosts, [used("10.0.0.7", 1_000_000, true), used("10.0.0.8", 400_000, false)]);
+        assert_eq!(shown[0].hosts, [], "without a quota there is no use of it");
         judge(2 * 86_400);
         assert_eq!(numbers(), [2, 2, 1], "another day");
+        assert_eq!(all.status(&config).0[1].hosts, []);
+    }
+
+    /// How long such a connection takes is the operator's doing, and no time that the node saves or costs.
+    #[test]
+    fn ceilings_and_used_up_quotas_slow_connections_down() {
+        let config = classes(
+            "[[class]]\nname = \"bulk\"\nports = [\"8001\"]\nceiling = \"2 Mbit/s\"\n\
+             [[class]]\nname = \"crew\"\nquota = \"1 MB\"\nover = \"64 kbit/s\"\n",
+        );
+        let all = Classes::new(None);
+        let slows = |client: &str, server: &str| {
+            let client = client.parse().unwrap();
+            let (index, class) = class_of(&config, (client, server.parse().unwrap(), 0)).unwrap();
+            all.lock().slows(index, class, client)
+        };
+        let server = "203.0.113.1:443";
+        assert!(slows("10.0.0.7", "203.0.113.1:8001") && !slows("10.0.0.7", server));
+        let mut inside = all.lock();
+        inside.volumes.set_time(86_400);
+        inside.count("crew", "10.0.0.7", 1_000_000);
+        inside.judge_hosts(&config.class);
+        drop(inside);
+        assert!(slows("10.0.0.7", server) && !slows("10.0.0.8", server));
+    }
+
+    #[test]
+    fn a_change_of_the_carrier_is_one_line() {
+        let all = Classes::new(None);
+        let mut inside = all.lock();
+        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<BTreeSet<String>>();
+        assert_eq!(inside.follow_carriers(names(&["b"])), [("b".to_string(), true)]);
+        assert_eq!(inside.follow_carriers(names(&["b"])), []);
+        assert_eq!(
+            inside.follow_carriers(names(&["a"])),
+            [("a".to_string(), true), ("b".to_string(), false)]
+        );
+        assert_eq!(inside.over_tcp, names(&["a"]));
     }
 
     #[test]

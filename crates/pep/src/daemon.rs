@@ -134,11 +134,11 @@ async fn serve(
         tokio::spawn(hub::serve(node.clone(), receiver));
         tokio::spawn(hubs::follow(node.clone(), changed.clone()));
         for tunnel in tunnels {
-            let driving = tunnel.drive(sender.clone(), changed.clone());
-            hop.spawn(async {
-                if let Err(why) = driving.await {
-                    tracing::error!("{why}");
-                }
+            let (driving, node) = (tunnel.drive(sender.clone(), changed.clone()), node.clone());
+            hop.spawn(async move {
+                let why = why_ended(driving).await;
+                tracing::error!("nothing moves the tunnel's datagrams any more: {why}; this node stops");
+                node.deaf.send_replace(Some("the tunnel's task has ended"));
             });
         }
         std::thread::Builder::new()
@@ -203,6 +203,16 @@ async fn serve(
     }
     drop(node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take());
     ended
+}
+
+/// Waits for what goes on for ever as long as nothing is wrong; why it has ended. A panic ends a task alone: a node would go on without it,
+/// and its supervisor (systemd, procd) would not start it anew.
+async fn why_ended(work: impl Future<Output = Result<(), Error>> + Send + 'static) -> String {
+    match tokio::spawn(work).await {
+        Ok(Ok(())) => "no reason is known".into(),
+        Ok(Err(why)) => why.to_string(),
+        Err(panicked) => panicked.to_string(),
+    }
 }
 
 /// Starts what belongs to the choice between the carriers.
@@ -284,8 +294,8 @@ async fn until_stopped(node: &Arc<Node>, path: &Path) -> Result<(), Error> {
     let (mut stop, mut deaf) = (node.stop.subscribe(), node.deaf.subscribe());
     loop {
         tokio::select! {
-            _ = deaf.wait_for(|deaf| *deaf) => {
-                return Err(Error::system("go on", "the helper process for nftables has ended"));
+            Ok(why) = deaf.wait_for(Option::is_some) => {
+                return Err(Error::system("go on", why.unwrap_or_default()));
             }
             _ = terminate.recv() => return Ok(()),
             _ = interrupt.recv() => return Ok(()),
@@ -412,7 +422,7 @@ async fn watch(node: Arc<Node>) {
             let interception = node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             interception.as_ref().is_some_and(|helper| !helper.is_alive())
         };
-        if helpless && !node.deaf.send_replace(true) {
+        if helpless && node.deaf.send_replace(Some("the helper process for nftables has ended")).is_none() {
             tracing::error!(
                 "the helper process for nftables has ended: new connections pass, this node stops"
             );
@@ -505,4 +515,22 @@ fn check_legs(config: &Config) -> Result<(), Error> {
         })?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn broken() -> Result<(), Error> {
+        panic!("a fault")
+    }
+
+    #[test]
+    fn what_ends_by_a_panic_has_its_reason() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let why = runtime.block_on(why_ended(broken()));
+        assert!(why.contains("a fault"), "{why}");
+        let why = runtime.block_on(why_ended(async { Err(Error::Config("no timer".into())) }));
+        assert_eq!(why, "no timer");
+    }
 }

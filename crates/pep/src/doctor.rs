@@ -4,7 +4,7 @@ use crate::config::{Config, Intercept, LegConfig, Mode};
 use crate::control::{self, Command};
 use crate::diagnosis::{self, Kind};
 use crate::plan::{self, Gate};
-use crate::{Error, probe, sys, system};
+use crate::{Error, class, probe, sys, system};
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -68,6 +68,7 @@ pub fn examine(config: &Config) -> Vec<Finding> {
     all.push(clock());
     all.extend(probe::way(config));
     all.extend(ways_back(config, status.as_ref().ok()));
+    all.extend(divided(config, status.as_ref().ok()));
     all.push(daemon(config, status));
     all
 }
@@ -282,6 +283,31 @@ fn other_hub(config: &Config, status: &serde_json::Value) -> Option<(Verdict, St
     })
 }
 
+/// Whether what the file divides (classes, shares, quotas) is divided: over TCP it is not.
+fn divided(config: &Config, status: Option<&serde_json::Value>) -> Option<Finding> {
+    if !class::divides(config) {
+        return None;
+    }
+    let over_tcp = |list: &str| -> Vec<String> {
+        let all = status.and_then(|status| status[list].as_array()).into_iter().flatten();
+        all.filter(|one| one["over_tcp"] == true)
+            .filter_map(|one| Some(one["name"].as_str()?.to_string()))
+            .collect()
+    };
+    let terminals = over_tcp("terminals");
+    let now = if !over_tcp("classes").is_empty() {
+        Some("new connections go over TCP".to_string())
+    } else if !terminals.is_empty() {
+        Some(format!("these terminals come over TCP: {}", terminals.join(", ")))
+    } else {
+        None
+    };
+    let let_in = "let UDP pass between both nodes, at the port of hop.listen";
+    let found = now.map(|now| format!("{now}: volumes are counted, {}; {let_in}", class::NOT_OVER_TCP));
+    let problem = class::without_effect(config).or(found).map(|text| (Verdict::Poor, text));
+    Some(finding("classes and quotas", problem, "they hold: nothing goes over TCP"))
+}
+
 /// Bad, unless an operator or a bound of the file has it so.
 fn passing(status: &serde_json::Value) -> Verdict {
     let bad = ["no_tunnel", "silent", "astray", "trial"].iter().any(|fault| status[*fault] == true);
@@ -365,6 +391,39 @@ mod tests {
             "causes": ["a chain drops them"]
         }));
         assert_eq!(trial.text, "new connections pass untouched but one: none arrives; a chain drops them");
+    }
+
+    #[test]
+    fn what_does_not_hold_over_tcp_is_a_finding() {
+        let file = |carrier: &str, class: &str| {
+            let key = "d8".repeat(32);
+            let text = format!(
+                "mode = \"terminal\"\n[intercept]\n[hop]\nhub = \"a:1\"\nkey = \"k\"\nhub_key = \"{key}\"\n\
+                 carrier = \"{carrier}\"\n{class}"
+            );
+            crate::load::parse(&text, "a file").unwrap()
+        };
+        let crew = "[[class]]\nname = \"crew\"\nquota = \"1 GB\"\nover = \"64 kbit/s\"\n";
+        let status =
+            |over_tcp: bool| serde_json::json!({ "classes": [{ "name": "crew", "over_tcp": over_tcp }] });
+        let found = |carrier, class, over_tcp| divided(&file(carrier, class), Some(&status(over_tcp)));
+        assert_eq!(found("auto", "", true), None, "nothing is divided");
+        let good = found("auto", crew, false).unwrap();
+        assert_eq!(
+            (good.verdict, divided(&file("auto", crew), None).unwrap().verdict),
+            (Verdict::Good, Verdict::Good)
+        );
+        let became = found("auto", crew, true).unwrap();
+        assert!(
+            became.verdict == Verdict::Poor && became.text.starts_with("new connections go over TCP"),
+            "{became:?}"
+        );
+        let always = found("tcp", crew, false).unwrap();
+        assert!(
+            always.verdict == Verdict::Poor && always.text.starts_with("hop.carrier is \"tcp\""),
+            "{always:?}"
+        );
+        assert_eq!(class::without_effect(&file("tcp", "")), None);
     }
 
     #[test]

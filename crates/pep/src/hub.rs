@@ -76,7 +76,8 @@ async fn carry(node: Arc<Node>, incoming: Incoming) {
     let ends = Ends { entrance: Entrance::Tunnel, client, server };
     let Ok(entry) = node.shared.table.enter(ends) else { return leg.refuse(ResetCode::NoResources) };
     let (ways, outward) = node.config(|config| {
-        let mark = config.intercept.clone().unwrap_or_default().own_mark;
+        // Without rules nobody looks at the mark, which takes a capability.
+        let mark = crate::daemon::intercepted(config, &[]).map_or(0, |(intercept, ..)| intercept.own_mark);
         let outward = Outward {
             leg: config.server_leg.clone(),
             timeouts: config.timeouts,

@@ -352,7 +352,7 @@ fn limits(config: &Config) -> Complaint {
     if limits.flows == 0 || limits.flows_per_source == 0 || limits.new_per_second == 0 {
         return Some(("limits.flows", "flows, flows_per_source and new_per_second are at least 1".into()));
     }
-    let needed = (limits.flows * 2 * SMALL + 2 * LARGE) as u64;
+    let needed = (limits.flows as u64).saturating_mul(2 * SMALL as u64) + 2 * LARGE as u64;
     if limits.memory.as_bytes() < needed {
         let what = format!(
             "{} is too little for {} connections, which need {} MiB; lower limits.flows or raise it",

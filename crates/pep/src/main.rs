@@ -186,7 +186,7 @@ fn act(cli: &Cli) -> Result<(), Error> {
                 }
                 None => {}
             }
-            if let Some(what) = load::unfilled(&config) {
+            for what in load::unfilled(&config).into_iter().chain(class::without_effect(&config)) {
                 print::note(format_args!("warning: {what}"));
             }
             let hubs: Vec<String> =
@@ -388,19 +388,28 @@ fn lines(text: impl Display) -> Result<(), Error> {
 }
 
 fn log_as(form: Log) {
-    use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::try_from_env("LONGHAUL_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let builder = tracing_subscriber::fmt().with_env_filter(filter);
+    use tracing_subscriber::filter::{LevelFilter, Targets};
+    use tracing_subscriber::prelude::*;
+    // Levels by targets, as in "info,quinn_proto=debug"; filters of fields would bring regular expressions into the program.
+    let wanted = std::env::var("LONGHAUL_LOG").ok().filter(|levels| !levels.is_empty());
+    let filter = wanted.and_then(|levels| levels.parse::<Targets>().ok());
+    let filter = filter.unwrap_or_else(|| Targets::new().with_default(LevelFilter::INFO));
+    let builder = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE);
     match form {
         // The journal has the time and, by the prefix, the priority.
         _ if journal::is_there() => {
             let plain =
                 builder.with_writer(journal::Prefixed).without_time().with_level(false).with_ansi(false);
-            if form == Log::Json { plain.json().init() } else { plain.init() }
+            if form == Log::Json {
+                plain.json().finish().with(filter).init();
+            } else {
+                plain.finish().with(filter).init();
+            }
         }
-        Log::Json => builder.json().with_writer(std::io::stderr).init(),
+        Log::Json => builder.json().with_writer(std::io::stderr).finish().with(filter).init(),
         Log::Text => {
-            builder.with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal()).init();
+            let plain = builder.with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
+            plain.finish().with(filter).init();
         }
     }
 }

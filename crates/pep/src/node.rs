@@ -104,8 +104,8 @@ pub(crate) struct Node {
     pub interception: Mutex<Option<Interception>>,
     pub shut: Mutex<Shut>,
     pub stop: watch::Sender<bool>,
-    /// Turns true when the gate cannot be shut any more: the listeners close, without which everything passes.
-    pub deaf: watch::Sender<bool>,
+    /// Why this node stops by itself, as when the gate cannot be shut any more: the listeners close, without which everything passes.
+    pub deaf: watch::Sender<Option<&'static str>>,
     /// Turns true when it drains: proxies and forwards take no new clients, who find nobody there and go elsewhere.
     pub draining: watch::Sender<bool>,
     /// Openings that wait for the server's answer.
@@ -192,7 +192,7 @@ impl Node {
             interception: Mutex::new(None),
             shut: Mutex::new(shut),
             stop: watch::Sender::new(false),
-            deaf: watch::Sender::new(false),
+            deaf: watch::Sender::new(None),
             draining: watch::Sender::new(false),
             confirm,
             hubs: OnceLock::new(),
@@ -261,7 +261,7 @@ impl Node {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
                 _ = draining.wait_for(|draining| *draining), if closes => return,
-                _ = deaf.wait_for(|deaf| *deaf) => return,
+                _ = deaf.wait_for(Option::is_some) => return,
             };
             let lack = match accepted {
                 Ok((stream, client)) => {
@@ -285,7 +285,7 @@ impl Node {
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     tokio::select! {
                         () = descriptors::freed_for_clients() => {}
-                        _ = deaf.wait_for(|deaf| *deaf) => return,
+                        _ = deaf.wait_for(Option::is_some) => return,
                     }
                 }
             }
@@ -356,7 +356,12 @@ impl Node {
     /// A connection has ended.
     pub fn ended(&self, entry: &Entry, end: End) {
         self.allotting.notify_one();
-        self.config(|config| self.classes.count(config, entry));
+        self.config(|config| {
+            self.classes.count(config, entry);
+            if self.classes.slows(config, entry) {
+                entry.bounded.store(true, Ordering::Relaxed);
+            }
+        });
         self.shared.table.leave(entry, end);
         if end == End::Complete && entry.ends.entrance != Entrance::Tunnel {
             self.count_saved(entry);
@@ -374,7 +379,12 @@ impl Node {
             up: flow.up.ledger().sent,
             busy: entry.busy(),
             rtt: if self.hubs.get().is_some() { tunnel } else { own },
-            rate: self.config(|config| Some(config.hop.as_ref()?.receive_rate?.as_bps() as f64)),
+            rate: self.config(|config| {
+                let configured = config.hop.as_ref()?.receive_rate;
+                let least = configured.into_iter().chain(self.classes.hub_rate()).min();
+                least.map(|rate| rate.as_bps() as f64)
+            }),
+            bounded: entry.bounded.load(Ordering::Relaxed),
         };
         self.saved.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).add(&transfer);
     }

@@ -39,7 +39,7 @@ impl Pool {
     /// A pool of at most `memory` bytes for `flows` connections.
     pub fn new(memory: usize, flows: usize) -> Pool {
         Pool {
-            spare: memory.saturating_sub(flows * 2 * SMALL),
+            spare: memory.saturating_sub(flows.saturating_mul(2 * SMALL)),
             large_in_use: AtomicUsize::new(0),
             small_in_use: AtomicUsize::new(0),
             large: Mutex::new(vec![]),
@@ -74,7 +74,7 @@ impl Pool {
 
     /// Counts a large buffer, if there is room for it.
     fn reserve_large(&self) -> bool {
-        let room = |used: usize| (used + LARGE <= self.spare).then_some(used + LARGE);
+        let room = |used: usize| used.checked_add(LARGE).filter(|more| *more <= self.spare);
         self.large_in_use.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).is_ok()
     }
 

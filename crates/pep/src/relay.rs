@@ -35,7 +35,8 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub fn new(limits: Limits, timeouts: Timeouts) -> Shared {
-        let pool = Pool::new(limits.memory.as_bytes() as usize, limits.flows);
+        let memory = usize::try_from(limits.memory.as_bytes()).unwrap_or(usize::MAX);
+        let pool = Pool::new(memory, limits.flows);
         Shared {
             pool,
             table: Table::new(limits),

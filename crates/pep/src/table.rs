@@ -10,7 +10,7 @@ use portable_atomic::AtomicU64;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -84,6 +84,8 @@ pub(crate) struct Entry {
     pub carried: OnceLock<InTunnel>,
     /// Bytes of it that its class has counted.
     pub counted: AtomicU64,
+    /// A ceiling or a used-up quota has slowed it down.
+    pub bounded: AtomicBool,
     /// Bytes in the kernel's buffers that senders take for delivered, at the last look.
     pub in_kernel: AtomicUsize,
     /// The time to the server's answer.
@@ -202,6 +204,7 @@ impl Inside {
             reached: OnceLock::new(),
             carried: OnceLock::new(),
             counted: AtomicU64::new(0),
+            bounded: AtomicBool::new(false),
             in_kernel: AtomicUsize::new(0),
             connected: OnceLock::new(),
             delivered: AtomicU64::new(0),

@@ -340,6 +340,13 @@ impl Tunnel {
         inside.take_events(self.now());
     }
 
+    /// The rate that the hub has set for this terminal, over QUIC.
+    pub fn bound_rate(&self) -> Option<Rate> {
+        let inside = self.lock();
+        let of = |peer: &PeerInfo| inside.hop.stats(peer.id)?.bound_rate;
+        inside.peers.iter().filter(|peer| !peer.id.is_pooled()).find_map(of)
+    }
+
     /// Lets those in who have these keys, and nobody else. Others are disconnected, with all their connections.
     pub fn trust(&self, keys: Vec<PublicKey>) {
         self.trusted.set(keys);

@@ -5,6 +5,7 @@ use crate::bed;
 use crate::bed::router::exchange;
 use crate::bed::two::Two;
 use crate::bed::{Bed, Daemon, PEP, SERVER, SERVER_V6, can_run, text, wait_for};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -186,48 +187,62 @@ fn a_hub_with_ufw_is_reached_after_its_recipe() {
     );
 }
 
-/// A firewalld with a bus of its own, which ends with the test.
-struct Firewalld<'a> {
-    bed: &'a Bed,
+/// A firewalld with a bus of its own, on one of the bed's hosts; it ends with the test.
+struct Firewalld {
+    host: &'static str,
+    folder: PathBuf,
     bus: String,
 }
 
-impl<'a> Firewalld<'a> {
-    fn start(bed: &'a Bed) -> Firewalld<'a> {
+impl Firewalld {
+    fn start(bed: &Bed, host: &'static str) -> Firewalld {
         let folder = bed.folder.display();
         let bus = format!("export DBUS_SYSTEM_BUS_ADDRESS=unix:path={folder}/bus");
-        let started = Firewalld { bed, bus };
-        started.at(&format!(
-            "mkdir -p {folder}/firewalld\n\
-             dbus-daemon --system --address=$DBUS_SYSTEM_BUS_ADDRESS --nopidfile --nofork --nosyslog >{folder}/dbus.out 2>&1 &\n\
-             echo $! >{folder}/dbus.pid\nsleep 1\n\
-             firewalld --nofork --nopid --system-config {folder}/firewalld >{folder}/firewalld.out 2>&1 &\n\
-             echo $! >{folder}/firewalld.pid"
-        ));
-        wait_for("firewalld runs", 20, || {
-            bed.at("p", &format!("{}\nfirewall-cmd --state", started.bus)).status.success()
-        });
+        let started = Firewalld { host, folder: bed.folder.clone(), bus };
+        started.at(
+            bed,
+            &format!(
+                "mkdir -p {folder}/firewalld\n\
+                 dbus-daemon --system --address=$DBUS_SYSTEM_BUS_ADDRESS --nopidfile --nofork --nosyslog >{folder}/dbus.out 2>&1 &\n\
+                 echo $! >{folder}/dbus.pid\nsleep 1\n\
+                 firewalld --nofork --nopid --system-config {folder}/firewalld >{folder}/firewalld.out 2>&1 &\n\
+                 echo $! >{folder}/firewalld.pid"
+            ),
+        );
+        wait_for("firewalld runs", 20, || started.runs(bed, "firewall-cmd --state"));
         started
     }
 
+    fn runs(&self, bed: &Bed, commands: &str) -> bool {
+        bed.at(self.host, &format!("{}\n{commands}", self.bus)).status.success()
+    }
+
     /// Its own command gives up after 25 s, which a busy machine needs.
-    fn reload(&self) {
-        let running = || self.bed.at("p", &format!("{}\nfirewall-cmd --state", self.bus)).status.success();
-        if !self.bed.at("p", &format!("{}\nfirewall-cmd --reload", self.bus)).status.success() {
-            wait_for("firewalld has read its files again", 60, running);
+    fn reload(&self, bed: &Bed) {
+        if !self.runs(bed, "firewall-cmd --reload") {
+            wait_for("firewalld has read its files again", 60, || self.runs(bed, "firewall-cmd --state"));
         }
     }
 
-    fn at(&self, commands: &str) {
-        at(self.bed, &format!("{}\n{commands}", self.bus));
+    /// A recipe's commands, with the reload at their end.
+    fn recipe(&self, bed: &Bed, commands: &str) {
+        let (before, after) = commands.split_once("firewall-cmd --reload").unwrap();
+        assert_eq!(after.trim(), "");
+        self.at(bed, before);
+        self.reload(bed);
+    }
+
+    fn at(&self, bed: &Bed, commands: &str) {
+        let output = bed.at(self.host, &format!("{}\n{commands}", self.bus));
+        assert!(output.status.success(), "{commands}: {}{}", text(&output.stdout), text(&output.stderr));
     }
 }
 
-impl Drop for Firewalld<'_> {
+impl Drop for Firewalld {
     fn drop(&mut self) {
-        let folder = self.bed.folder.display();
-        self.bed
-            .at("p", &format!("kill $(cat {folder}/firewalld.pid); sleep 1; kill $(cat {folder}/dbus.pid)"));
+        let folder = self.folder.display();
+        let end = format!("kill $(cat {folder}/firewalld.pid); sleep 1; kill $(cat {folder}/dbus.pid)");
+        let _ = Command::new("sh").args(["-c", &end]).status();
     }
 }
 
@@ -242,22 +257,19 @@ fn firewalld() {
     let firewalld = std::cell::OnceCell::new();
     // What a router has: its own forwarding is allowed, its input is not.
     let set_up = || {
-        let started = firewalld.get_or_init(|| Firewalld::start(&bed));
+        let started = firewalld.get_or_init(|| Firewalld::start(&bed, "p"));
         started.at(
+            &bed,
             "firewall-cmd --permanent --new-policy routed && firewall-cmd --permanent --policy routed --set-target ACCEPT && \
              firewall-cmd --permanent --policy routed --add-ingress-zone ANY && \
              firewall-cmd --permanent --policy routed --add-egress-zone ANY",
         );
-        started.reload();
+        started.reload(&bed);
     };
     steps_aside_and_then_works(&bed, &daemon, set_up, || {
-        let commands = recipe(&daemon, "firewalld");
-        let (before, after) = commands.split_once("firewall-cmd --reload").unwrap();
-        assert_eq!(after.trim(), "");
-        firewalld.get().unwrap().at(before);
-        firewalld.get().unwrap().reload();
+        firewalld.get().unwrap().recipe(&bed, &recipe(&daemon, "firewalld"));
     });
-    firewalld.get().unwrap().reload();
+    firewalld.get().unwrap().reload(&bed);
     exchange(&bed, SERVER).unwrap();
     assert_eq!(daemon.status()["astray"], false, "it survives a reload");
     // The router's own ports stay closed for the clients.
@@ -265,4 +277,35 @@ fn firewalld() {
     let own = bed::address("10.81.0.1", 8080);
     let opened = bed.within("c", || std::net::TcpStream::connect_timeout(&own, Duration::from_secs(2)));
     assert!(opened.is_err(), "{opened:?}");
+}
+
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn a_hub_with_firewalld_is_reached_after_its_recipe() {
+    if !can_run() || !is_installed("firewalld") || !is_installed("dbus-daemon") {
+        return;
+    }
+    let mut two = Two::new();
+    let firewalld = std::cell::OnceCell::new();
+    let taken_back = std::cell::RefCell::new(String::new());
+    opens_the_port(
+        &mut two,
+        |bed| {
+            let started = firewalld.get_or_init(|| Firewalld::start(bed, "h"));
+            started.at(bed, &taken_back.borrow());
+            started.reload(bed);
+        },
+        |bed, hub| {
+            let commands = recipe(hub, "firewalld");
+            let ports = commands.lines().filter(|line| line.contains("--add-port"));
+            let removed = ports.map(|line| line.replace("--add-port", "--remove-port") + "\n");
+            *taken_back.borrow_mut() = removed.collect();
+            firewalld.get().unwrap().recipe(bed, &commands);
+        },
+    );
+    // It survives a reload, and other ports stay closed.
+    let started = firewalld.get().unwrap();
+    started.reload(&two.bed);
+    let shown = text(&two.bed.at("h", &format!("{}\nfirewall-cmd --list-ports", started.bus)).stdout);
+    assert_eq!(shown.trim(), "7714/tcp");
 }

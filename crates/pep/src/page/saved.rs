@@ -33,6 +33,9 @@ pub struct Saved {
     pub with_seconds: f64,
     /// Seconds that they would have taken at least: see [`without`].
     pub without_seconds: f64,
+    /// Further downloads, which a ceiling or a used-up quota slows down: they would have had it without the node too, and are not
+    /// compared.
+    pub bounded: u64,
 }
 
 /// A connection that has ended complete.
@@ -48,12 +51,18 @@ pub struct Transfer {
     pub rtt: Duration,
     /// Rate of the link down in bit/s, as far as it is configured.
     pub rate: Option<f64>,
+    /// A ceiling or a used-up quota slows it down.
+    pub bounded: bool,
 }
 
 impl Saved {
     /// Counts a connection, if it is a download.
     pub fn add(&mut self, transfer: &Transfer) {
         if transfer.down == 0 || transfer.down < transfer.up || transfer.rtt.is_zero() {
+            return;
+        }
+        if transfer.bounded {
+            self.bounded += 1;
             return;
         }
         self.transfers += 1;
@@ -94,11 +103,17 @@ mod tests {
         let mut saved = Saved::default();
         let busy = Duration::from_millis(700);
         let rtt = Duration::from_millis(650);
-        let one = Transfer { down: 14_480, up: 200, busy, rtt, rate: None };
+        let one = Transfer { down: 14_480, up: 200, busy, rtt, rate: None, bounded: false };
         saved.add(&one);
         saved.add(&Transfer { up: 20_000, ..one });
         saved.add(&Transfer { down: 0, up: 0, ..one });
         saved.add(&Transfer { rtt: Duration::ZERO, ..one });
-        assert_eq!(saved, Saved { transfers: 1, bytes: 14_480, with_seconds: 0.7, without_seconds: 1.3 });
+        let compared =
+            Saved { transfers: 1, bytes: 14_480, with_seconds: 0.7, without_seconds: 1.3, bounded: 0 };
+        assert_eq!(saved, compared);
+        // 20 s at a ceiling: neither won nor lost by the node.
+        saved.add(&Transfer { busy: Duration::from_secs(20), bounded: true, ..one });
+        saved.add(&Transfer { up: 20_000, bounded: true, ..one });
+        assert_eq!(saved, Saved { bounded: 1, ..compared });
     }
 }

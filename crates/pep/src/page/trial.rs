@@ -16,6 +16,11 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// Most bytes that are loaded.
 const MOST: u64 = 20 << 20;
 
+/// What helps where there is no address, or none that is reached.
+const WHAT_TO_WRITE: &str = "any page or file without encryption at the other end of the link does, as in \
+    \"http://deb.debian.org/debian/README\". Without the internet: `python3 -m http.server 8000` on a machine there serves its folder, \
+    \"http://ADDRESS:8000/FILE\" (a private ADDRESS has to be in destinations.private of the hub's file)";
+
 /// A page to load: host, port, path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Target {
@@ -26,6 +31,9 @@ struct Target {
 
 /// Reads an address as in `http://example.org/file`.
 fn target(url: &str) -> Result<Target, Error> {
+    if url.trim().is_empty() {
+        return Err(Error::Config(format!("no address: {WHAT_TO_WRITE}")));
+    }
     let wrong = |what: &str| Error::Config(format!("\"{url}\": {what}, as in \"http://example.org/\""));
     let rest = url
         .trim()
@@ -129,14 +137,16 @@ fn by_socks(target: &Target, socks: SocketAddr) -> std::io::Result<(TcpStream, f
     stream.read_exact(&mut head)?;
     if head[1] != 0 {
         // RFC 1928, section 6.
-        return Err(std::io::Error::other(match head[1] {
+        let why = match head[1] {
             2 => {
                 "a file allows no connection there (`destinations` at the terminal, `destinations` and `private` at the hub)"
             }
             3 | 4 => "there is no way to the server, or its name is not found",
             5 => "the server refuses",
             _ => "the proxy refuses",
-        }));
+        };
+        let help = if matches!(head[1], 3 | 4) { format!("; {WHAT_TO_WRITE}") } else { String::new() };
+        return Err(std::io::Error::other(format!("{why}{help}")));
     }
     let rest = if head[3] == 4 { 18 } else { 6 };
     stream.read_exact(&mut [0; 18][..rest])?;
@@ -203,5 +213,32 @@ mod tests {
         ] {
             assert!(target(url).is_err(), "{url}");
         }
+    }
+
+    #[test]
+    fn without_an_address_there_is_what_to_write() {
+        for url in ["", "  "] {
+            let why = target(url).unwrap_err().to_string();
+            assert!(why.contains("no address: ") && why.contains("python3 -m http.server 8000"), "{why}");
+        }
+    }
+
+    /// A proxy without a way to any server, as a hub in a network of its own is.
+    #[test]
+    fn a_server_that_is_not_reached_is_answered_with_what_to_write() {
+        let proxy = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = proxy.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let (mut stream, _) = proxy.accept().unwrap();
+            stream.read_exact(&mut [0; 3]).unwrap();
+            stream.write_all(&[5, 0]).unwrap();
+            stream.read_exact(&mut [0; 10]).unwrap();
+            stream.write_all(&[5, 4, 0, 1, 0, 0, 0, 0, 0, 0]).unwrap();
+        });
+        let why = by_socks(&target("http://198.51.100.1/").unwrap(), at).unwrap_err().to_string();
+        assert!(
+            why.starts_with("there is no way to the server") && why.contains("http://ADDRESS:8000/FILE"),
+            "{why}"
+        );
     }
 }

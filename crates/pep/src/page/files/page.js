@@ -200,29 +200,37 @@
       `${lasted(outage.seconds)}${outage.over ? "" : " so far"}`, outage.why]), "None.");
   };
   const showSaved = ({ saved, status, link_rtt_ms: rtt }) => {
+    // How long these took is the operator's doing.
+    const left = saved.bounded && ["Not compared", digits(saved.bounded, 6)];
+    const out = left ? " Not compared are downloads that a ceiling of a class or a used-up quota slows down." : "";
     if (!saved.transfers) {
-      cards("saved", []);
-      at("saved-note").textContent = status.mode === "hub" ? "Time is measured at the terminals." : "No download has ended yet.";
+      cards("saved", [left]);
+      at("saved-note").textContent = status.mode === "hub" ? "Time is measured at the terminals." : `No download ${left ? "to compare " : ""}has ended yet.${out}`;
       return;
     }
     cards("saved", [
       ["Downloads", digits(saved.transfers, 6)], ["Their bytes", bytes(saved.bytes)],
       ["With the accelerator", lasted(saved.with_seconds)], ["Without, at least", lasted(saved.without_seconds)],
       ["Saved, at least", lasted(Math.max(0, saved.without_seconds - saved.with_seconds))],
+      left,
     ]);
     at("saved-note").textContent = `Sums over all downloads since the start: connections that ended complete and brought more than they took. "With" is measured, from `
       + "the client's acceptance to its last byte; of a pause at most 3 s count. \"Without\" is computed: what one connection without any loss takes at least, "
       + `with two round trips${rtt ? ` of ${shown(rtt / 1000, "s", 3)}` : ""} before the first byte and slow start from ten segments (RFC 6928). `
-      + "Downloads side by side are added, so the sum may be longer than the time that passed.";
+      + `Downloads side by side are added, so the sum may be longer than the time that passed.${out}`;
   };
   // A class's quota is that of each address, a terminal's its own; of a day or of a month.
   const showClasses = (classes, terminals) => {
     const quota = (one, each) => (one.quota_bytes ? `${bytes(one.quota_bytes)}${one.period ? ` a ${one.period}` : ""}${each}` : "none");
-    const row = (one, each) => [one.name, rate(one.rate_bps), bytes(one.bytes_today), bytes(one.bytes_month), quota(one, each),
+    const row = (one, each) => [one.over_tcp ? `${one.name} (over TCP, where it does not hold)` : one.name, rate(one.rate_bps), bytes(one.bytes_today), bytes(one.bytes_month), quota(one, each),
       one.over ? ["over", ...(one.over_hosts || [])].join(" ") : ""];
     const rows = [...classes.map((one) => row(one, " for each address")), ...terminals.map((one) => row(one, ""))];
     at("classes").hidden = !rows.length;
     if (rows.length) table("classes", ["class or terminal", "rate", "today", "this month", "quota", "beyond it"], rows, "", true);
+    const uses = classes.flatMap((one) => (one.hosts || []).map((host) => [host.address, one.name, bytes(host.bytes),
+      `${digits(100 * host.bytes / one.quota_bytes, 3)} % of ${quota(one, "")}`, host.over ? "over" : ""]));
+    at("quotas").hidden = !uses.length;
+    if (uses.length) table("quotas", ["address", "class", "used", "of its quota", "beyond it"], uses, "", true);
   };
 
   // What the switch has done is in the state above, which goes on changing: its own message goes away.
