@@ -179,7 +179,7 @@ def test_the_cause_of_s1a_has_the_numbers_of_its_reading():
     from longhaul_studies.split_pep.study import STUDY
 
     page = (Path(__file__).parents[1] / "docs/studies/split-pep.md").read_text(encoding="utf-8")
-    part = page.partition("### Reading: ns-2's SACK on the split link\n")[2].partition("\n## ")[0]
+    part = page.partition("### Reading: ns-2's SACK on the split link, 50 flows\n")[2].partition("\n## ")[0]
     row = next(line for line in part.splitlines() if line.startswith("| S1a |"))
     base, reading = (row.split("|")[column].split()[0].replace(",", "") for column in (3, 5))
     reason = next(target.reason for target in STUDY.targets if target.id == "S1a")
