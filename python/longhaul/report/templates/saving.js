@@ -154,8 +154,7 @@
       }
       pen.restore();
     });
-    // Put together, since nothing that a report holds looks like an address to load from.
-    const space = ["http:", "", "www.w3.org", "2000", "svg"].join("/");
+    const space = "http://www.w3.org/2000/svg";
     return `<svg xmlns="${space}" viewBox="0 0 ${width} ${height}" width="${width / ratio}" height="${height / ratio}"><title>${escaped(chart.title || chart.figure.title)}</title>${pen.parts.join("")}</svg>\n`;
   });
 
