@@ -237,3 +237,18 @@ def test_what_a_proxy_acknowledged_early_is_no_limit_of_the_application():
     assert "all acknowledged early by pep" in text
     assert "application" not in text
     assert explain.limit_title("application", [{"group": "other"}], explain.content_of(result)) == "application"
+
+
+def test_a_range_of_goodputs_goes_from_the_least_to_the_greatest():
+    """Of pages some of which never came, it was "139 kbit/s to 59.2 kbit/s"."""
+    flow = {"app": "web", "group": "web", "limited": {"application": 1.0}}
+    metrics = [
+        {"pages": 3, "goodput_bps": 139e3, "page_time_mean_s": 9.0, "page_time_p95_s": 14.3},
+        {"pages": 0, "goodput_bps": 59e3, "page_time_mean_s": None, "page_time_p95_s": None},
+    ]
+    flows = [{**flow, "id": number, "name": f"web[{number}]", "metrics": one} for number, one in enumerate(metrics)]
+    (found,) = explain.group_texts(flows)
+    assert found.text.startswith("2 flows, 59 kbit/s to 139 kbit/s;")
+    flows[1]["metrics"] |= {"page_time_mean_s": 1.0, "page_time_p95_s": 2.0}
+    (found,) = explain.group_texts(flows)
+    assert found.text.startswith("2 flows, the worst with 95 % of its pages within 14.3 s, the best 2 s;")

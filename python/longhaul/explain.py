@@ -302,10 +302,10 @@ _FELT = {
     "stalls": "stalls",
     "stall_share": "share of stalls",
     "page_time_mean_s": "mean page",
-    "page_time_p95_s": "page, 95th percentile",
+    "page_time_p95_s": "95 % of its pages within",
     "response_time_p50_s": "median response",
     "response_time_mean_s": "mean response",
-    "response_time_p95_s": "response, 95th percentile",
+    "response_time_p95_s": "95 % of its responses within",
 }
 
 
@@ -339,12 +339,15 @@ def _group_text(flows: list[dict[str, Any]], content: Mapping[str, Any] | None) 
     text = accounting(active[len(active) // 2], content)
     if len(flows) > 1:
         ends = [found for flow in (active[0], active[-1]) if (found := qoe.noticed(flow))]
-        texts = [quantity(value, unit_of(name)) for name, value in ends]
-        # A transfer that did not end has another number than those that did.
-        if len({name for name, _ in ends}) > 1 or ends[0][0] not in _FELT:
-            texts = [quantity(float(flow["metrics"]["goodput_bps"]), "bit/s") for flow in (active[0], active[-1])]
-        span = f"{_FELT.get(ends[0][0], '')} " if ends[0][0] in _FELT and len({name for name, _ in ends}) == 1 else ""
-        text = f"{counted(len(flows), 'flow')}, {span}{' to '.join(texts)}; the median flow: {text}"
+        felt = _FELT.get(ends[0][0], "") if len({name for name, _ in ends}) == 1 else ""
+        if felt:
+            worst, best = (quantity(value, unit_of(name)) for name, value in ends)
+            span = f"the worst with {felt} {worst}, the best {best}" if worst != best else f"each with {felt} {worst}"
+        else:
+            # A transfer that did not end has another number than those that did: all have a goodput.
+            rates = [float(flow["metrics"]["goodput_bps"]) for flow in active]
+            span = " to ".join(quantity(rate, "bit/s") for rate in (min(rates), max(rates)))
+        text = f"{counted(len(flows), 'flow')}, {span}; the median flow: {text}"
     idle = len(flows) - len(active)
     return f"{text}; {counted(idle, 'flow')} not active in the measured time" if idle else text
 
