@@ -224,11 +224,10 @@ impl Firewalld {
         }
     }
 
-    /// A recipe's commands, with the reload at their end.
+    /// A recipe's commands, which end with a reload; one is enough for all.
     fn recipe(&self, bed: &Bed, commands: &str) {
-        let (before, after) = commands.split_once("firewall-cmd --reload").unwrap();
-        assert_eq!(after.trim(), "");
-        self.at(bed, before);
+        assert!(commands.ends_with("firewall-cmd --reload\n"), "{commands}");
+        self.at(bed, &commands.replace("firewall-cmd --reload\n", ""));
         self.reload(bed);
     }
 
