@@ -12,7 +12,7 @@ from longhaul_studies import Results, Row
 from longhaul_studies.satellite_objectives.figures import FIGURES
 from longhaul_studies.satellite_objectives.grids import transports
 from longhaul_studies.satellite_objectives.measures import best, in_seconds, seconds
-from longhaul_studies.satellite_objectives.scenarios import CELLS, Transport, scenario, tcp_of
+from longhaul_studies.satellite_objectives.scenarios import CELLS, SEND_BUFFER, scenario, tcp
 from longhaul_studies.satellite_objectives.tables import TABLES
 from longhaul_studies.satellite_objectives.targets import GROUPS, target_name
 
@@ -99,6 +99,11 @@ def test_every_congestion_control_is_in_the_full_scale():
 # send buffers (`tcp_wmem`) were no limit.
 @pytest.mark.parametrize(("size", "kernel"), [(2, 5.88), (10, 7.59), (100, 22.5)])
 def test_cubic_takes_as_long_as_the_kernels(tmp_path, size, kernel):
-    sender = Transport("TCP cubic", "TCP", tcp_of("cubic", send_buffer="unlimited"))
-    result = run(scenario(OF["50/10", size], sender), out=tmp_path / "r")
+    result = run(scenario(OF["50/10", size], tcp("cubic")), out=tmp_path / "r")
     assert result.metrics["completion_time_mean_s"] == pytest.approx(kernel, rel=0.01)
+
+
+def test_send_buffers_limit_no_transport_from_host_to_host_but_the_one_that_names_them():
+    # Decision D4: otherwise congestion control alone would not decide.
+    sized = {one.name: one.flow["tcp"]["send_buffer"] for one in transports("full") if one.group == "TCP"}
+    assert {name for name, size in sized.items() if size != "unlimited"} == {SEND_BUFFER.name}

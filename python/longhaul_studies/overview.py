@@ -63,7 +63,7 @@ Plain TCP fails on long, fat, lossy or lopsided paths for five reasons, and each
 * **The window grows too slowly for the pipe.** One packet in a round trip takes minutes to hours to fill a satellite link (split connection,
   figure 4.1) or 1 Gbit/s over 100 ms (HighSpeed TCP). Growth that depends on the window (HighSpeed TCP) or on time (CUBIC) removes that; under 70 bursts
   with RED HighSpeed TCP leaves a third of the link idle, or 7 % if bursts begin with one segment (E4.1). Short transfers end before any growth helps: a proxy that starts at the link's rate moves 2 MB over a
-  satellite in 0.98 s, the best TCP without one in 4.65 (objectives, O1P and O1T).
+  satellite in 0.98 s, the best TCP without one in 4.70 (objectives, O1P and O1T).
 * **The losses of several flows are synchronised.** Over one DropTail queue many flows lose in the same round trip, so that the queue's length decides
   how much of the link is used. RED spreads the losses (six standard flows use 99 % of the link, HighSpeed TCP), and one shared connection over the long
   hop avoids them. A queue of half a bandwidth-delay product (3000 packets) makes them harmless: 50 flows fill the link (split connection, S2a).

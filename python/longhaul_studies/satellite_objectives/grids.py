@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..model import Case, Experiment
-from .scenarios import CELLS, HOPS, HYSTART, PROXIES, Transport, case, quic, tcp
+from .scenarios import CELLS, HOPS, HYSTART, PROXIES, SEND_BUFFER, Transport, case, quic, tcp
 
 SCALES = {
     "tiny": "five transports and the transfers of 2 MB, one seed, for continuous integration",
@@ -28,7 +28,8 @@ def transports(scale: str) -> Sequence[Transport]:
     if scale == "tiny":
         return (tcp("cubic"), quic("bbr3"), PROXIES[0], PROXIES[5], HOPS[0])
     names = _EVERY if scale == "full" else _USED
-    return (*(tcp(name) for name in names), HYSTART, *(quic(name) for name in (*names, *_QUINN)), *PROXIES, *HOPS)
+    of_tcp = (*(tcp(name) for name in names), HYSTART, SEND_BUFFER)
+    return (*of_tcp, *(quic(name) for name in (*names, *_QUINN)), *PROXIES, *HOPS)
 
 
 def transfers(scale: str) -> list[Case]:

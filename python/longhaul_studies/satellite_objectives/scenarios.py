@@ -101,8 +101,8 @@ class Transport:
 
 
 def tcp_of(congestion: str, **settings: Any) -> dict[str, Any]:
-    """A flow of Linux's TCP with further settings."""
-    return {"tcp": {"variant": "linux", "congestion": congestion, **settings}}
+    """A flow of Linux's TCP with a send buffer that does not limit (decision D4), and further settings."""
+    return {"tcp": {"variant": "linux", "congestion": congestion, "send_buffer": "unlimited", **settings}}
 
 
 def _quic(congestion: str) -> dict[str, Any]:
@@ -120,8 +120,12 @@ def quic(congestion: str) -> Transport:
 
 
 HYSTART = Transport("TCP cubic, HyStart++", "TCP", tcp_of("cubic", slow_start="hystart++"))
+#: What Linux has without an administrator: the largest number of `tcp_wmem`.
+SEND_BUFFER = Transport("TCP cubic, 4 MiB to send", "TCP", tcp_of("cubic", send_buffer="4 MiB"))
 #: The hosts behind a proxy are left as they come.
 _HOST = tcp_of("cubic")
+#: Linux's send buffer, for the host behind premature ACKs; without a limit 100 MB take as long.
+_LIMITED_HOST = tcp_of("cubic", send_buffer="4 MiB")
 
 
 def _split(name: str, congestion: str, **settings: Any) -> Transport:
@@ -137,7 +141,7 @@ PROXIES = (
     _split("split, hybla", "hybla"),
     _split("split, STTP", "sttp_practical"),
     Transport(
-        "premature ACK", "proxy", _HOST, {"kind": "premature_ack", "buffer": "40000 packets", "window": "40 MB"}, alone=True
+        "premature ACK", "proxy", _LIMITED_HOST, {"kind": "premature_ack", "buffer": "40000 packets", "window": "40 MB"}, alone=True
     ),
     Transport("paced protocol", "proxy", _HOST, {"kind": "paced", "buffer": "16 MB"}),
     Transport("paced protocol, coded", "proxy", _HOST, {"kind": "paced", "buffer": "16 MB", "erasure": {"items": 50, "parities": 3}}),
