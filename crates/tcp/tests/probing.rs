@@ -380,7 +380,9 @@ proptest! {
             recovery,
             assumed_options,
             max_rto: Duration::from_secs(8),
+            // Of the SYN-ACK too: its sender waits for the acknowledgment of probes, which may be lost for half a minute.
             max_retransmissions: 100,
+            max_syn_retransmissions: 100,
             time_wait: Duration::from_secs(600),
             ..config()
         };
