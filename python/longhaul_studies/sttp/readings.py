@@ -120,7 +120,7 @@ READINGS = (
     ),
     Reading(
         "a buffer of 128 packets in experiment 6",
-        "The router's buffer is that of experiment 2, 128 packets, instead of 64. So far this column is of the former base: 240 s instead of 400, the timer of RFC 6298, and probes that are given up after 1 s.",
+        "The router's buffer is that of experiment 2, 128 packets, instead of 64.",
         "The thesis gives the rates and delays of experiment 6, and no buffer. The base has that of its basic configuration, 64 kB.",
         _MIXED,
         lambda case: with_changes(case, of_links(queue={"limit": "128 packets"}, only="bottleneck")),

@@ -62,7 +62,7 @@ REASONS: dict[str, str] = {
     "X-unique": "The thesis's goodput counts duplicates. Most come with a factor of 0.9 after a timeout.",
     "E5": "Around 40 sources the load equals the link: Vegas and Reno, which wait, lose less there.",
     "E6a": "With three nodes each protocol has one source of bursts on a link that is mostly idle, and nothing is lost: the ratio is that of the sources' loads.",
-    "E6b": "It depends on the buffer, which the thesis does not give: the base has 64 packets. With 128 (a reading) STTP is ahead of Reno at 30 nodes, and Reno leads from 60 on. With few nodes the link is not full.",
+    "E6b": "It depends on the buffer, which the thesis does not give: the base has 64 packets. With 128 (a reading) STTP is ahead of Reno at 30 and at 60 nodes, and Reno leads at 99. With few nodes the link is not full.",
     "E6c": "More than 50 nodes offer twice the link's capacity (decision 21). With a buffer of 128 packets (a reading) less than 1 % is lost up to 30 nodes.",
     "L reno": "About 0.2 MB more passes than in the thesis, which is 2 to 2.5 s of the line: a first start at 2.5 s (a reading) gives both. The thesis's column of durations has a start at 0.1 s.",
     "L sttp": "Over 200 s sent bytes agree. Between 200 and 300 s ours lose next to nothing. The thesis's run over 300 s lost less than its run over 200 s, so it is not an extension of the same run.",
