@@ -39,7 +39,7 @@ MOVED: Mapping[str, tuple[tuple[int, int, int, str], str]] = {
     ),
     "split-pep": (
         (23, 14, 20, "full"),
-        "Seven targets demand the effect of a queue, absent here; S7 has figure 4.7's queues. ns-2's SACK explains S1a.",
+        "Seven targets demand the effect of a queue, absent here; S7 has figure 4.7's queues. ns-2's order and SACK explain 4.",
     ),
     "sttp": (
         (43, 73, 29, "full"),
