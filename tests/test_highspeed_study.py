@@ -15,7 +15,7 @@ from longhaul_studies.drawing import draw
 from longhaul_studies.highspeed.scenarios import SIMULATED, THEORY, scenario
 from longhaul_studies.highspeed.study import STUDY
 from longhaul_studies.highspeed.targets import words
-from longhaul_studies.highspeed.targets.sets import crosspoint
+from longhaul_studies.highspeed.targets.sets import _occurs, crosspoint
 from longhaul_studies.judging import judge
 from longhaul_studies.verdict import flat
 
@@ -348,3 +348,28 @@ def test_causes_of_missed_targets_have_the_numbers_of_the_reading():
     assert f"keep {some} and {many} % at 30 and 70 bursts, after {none} %" in reasons["E4.8"]
     why = next(claim.why for claim in STUDY.claims if claim.targets == ("E4.1", "E4.4"))
     assert f"one segment {float(high[0]) - float(high[2]):.0f} %" in why
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"), [([36.0, 63.4, 12.0], "reproduced"), ([10.4, 63.4, 19.7], "partly"), ([10.4, 17.7], "not")]
+)
+def test_an_extreme_of_a_single_run_is_partly_reproduced(values, expected):
+    found = _occurs(values, 35, f"largest {max(values)}")
+    assert found.verdict == expected
+    assert found.measured.endswith("by one run") == (expected == "partly")
+
+
+@pytest.mark.parametrize(("left", "expected"), [(22.5, "reproduced"), (96.0, "partly"), (99.4, "partly")])
+def test_standard_tcp_that_loses_a_tenth_of_a_point_more_resists_bursts_as_well(left, expected):
+    """Claim D15: with bursts of one segment both kept 99.4 % and more, and it was reproduced by 0.1 points."""
+    rows = []
+    for kind, end in (("hstcp", 99.5), ("regtcp", left)):
+        for p, used in ((0, 99.6), (30, (99.6 + end) / 2), (70, end)):
+            metrics = {
+                f"group.{kind}.utilisation": used / 100, f"group.{kind}.congestion_signals": 1.0, f"group.{kind}.received_packets": 1e4,
+            }  # fmt: skip
+            rows.append(
+                Row("E4", {"queue": "droptail", "set": kind, "p": p}, 1, f"{kind} {p}", Path(), metrics, random=False)
+            )
+    target = next(target for target in STUDY.targets if target.id == "D15")
+    assert target.judge(Results("quick", rows)).verdict == expected

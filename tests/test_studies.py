@@ -22,7 +22,8 @@ import longhaul_studies as studies
 import pytest
 from longhaul import study as lab
 from longhaul.sweep.records import Records
-from longhaul_studies import Case, NotRun, Results, Row, Study, Target, verdict
+from longhaul_studies import Case, Claim, NotRun, Results, Row, Study, Target, verdict
+from longhaul_studies.judging import held, judge
 from self_contained import addresses
 from waiting import PATIENCE_S
 
@@ -338,6 +339,14 @@ def test_the_document_shows_all_scales(command, tmp_path):
     assert max(len(cell) for line in text.splitlines() if line.startswith("|") for cell in line.split("|")) <= 122
     assert (docs / "fake" / "figure-1.2.png").exists()
     assert "](fake/figure-1.2.png)" in text
+
+
+def test_a_claim_that_holds_under_a_condition_left_open_depends_on_it():
+    missed = Target("X1", "section 1", "it gains", "ordering", lambda _: verdict.holds({"gains": False}))
+    claims = [Claim("It gains.", ("X1",)), Claim("It gains.", ("X1",), "With one segment it does.", conditional=True)]
+    study = dataclasses.replace(fake_study.STUDY, targets=[missed], claims=claims, figures=[], leading=())
+    results = Results("tiny", [])
+    assert [item.standing for item in held(study, judge(study, results), results)] == ["refuted", "depends"]
 
 
 def test_headlines_count_the_papers_own_numbers_and_claims(command, tmp_path):

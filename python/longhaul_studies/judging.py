@@ -178,7 +178,7 @@ class Held:
 
 
 def held(study: Study, judged: Sequence[Judged], results: Results) -> list[Held]:
-    """The study's claims: confirmed if every target with a verdict is reproduced, refuted if none is even partly."""
+    """The study's claims: confirmed if every target with a verdict is reproduced, refuted if none is even partly, and nothing that the paper leaves open changes that."""
     by_name = {item.target.id: item for item in judged}
     found = []
     for claim in study.claims:
@@ -187,7 +187,7 @@ def held(study: Study, judged: Sequence[Judged], results: Results) -> list[Held]
         standing: Standing = (
             "not run" if not verdicts
             else "confirmed" if verdicts == {"reproduced"}
-            else "refuted" if verdicts == {"not"}
+            else "refuted" if verdicts == {"not"} and not claim.conditional
             else "depends"
         )  # fmt: skip
         found.append(Held(claim, standing, items, _here(claim, results)))

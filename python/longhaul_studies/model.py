@@ -182,6 +182,9 @@ class Claim:
     here: Callable[[Results], str] | None = None
     #: Whether it is a question of ours that stands beside the paper's claims; pages count these apart.
     ours: bool = False
+    #: Whether runs under a condition that the paper leaves open show it, at least in part; `why` names the condition. Then it depends on
+    #: that, and is not refuted where none of its targets is even partly reproduced.
+    conditional: bool = False
 
 
 @dataclass(frozen=True)

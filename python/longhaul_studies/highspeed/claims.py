@@ -69,9 +69,9 @@ CLAIMS = (
     Claim("On a lossy link HighSpeed TCP has up to twice standard TCP's share, from 1e-6 to 1e-3.", ("E3.4b", "E3.1", "E3.3"), "At 1e-6 standard TCP fills the link too.", _lossy),
     Claim("Its fairness adapts: one HighSpeed flow equals 6 standard flows with RED, 13 with DropTail.", ("E5.3", "E5.4", "E9.8"), "At 1e-3 it has more than the study's 1, by its response function.", _adapts),
     Claim("Under bursts it keeps the link, standard TCP does not.", ("E4.1", "E4.4"), "With RED it loses a third at 70 bursts; with bursts of one segment 6 %, and standard TCP three quarters (reading).", _under_bursts),
-    Claim("Under bursts and RED one HighSpeed flow even gains: it uses what ten standard flows leave.", ("E10.2",), "It loses too, though less than each of the ten. With bursts of one segment it gains a little (E10.2, *partly*).", _gains),
+    Claim("Under bursts and RED one HighSpeed flow even gains: it uses what ten standard flows leave.", ("E10.2",), "How bursts begin: with two packets it loses, less than each of the ten; with one segment it gains a little (*partly*).", _gains, conditional=True),
     Claim("Limited slow start avoids 27,274 lost packets at the price of a slower start.", ("E11.1g", "E11.1a", "E11.1b", "E11.1c", "E11.3"), here=_slow_start),
-    Claim("RED lowers loss and improves fairness at equal utilisation; DropTail makes HighSpeed TCP less fair.", ("E2.14", "E2.16", "D13", "D16"), "Exceptions: two standard flows, with a cut or none in a run, and 70 bursts, which leave nothing to be stolen.", _fairer),
+    Claim("RED lowers loss and improves fairness at equal utilisation; DropTail makes HighSpeed TCP less fair.", ("E2.14", "E2.16", "D13", "D16"), "Exceptions: two standard flows, with a cut or none in a run, and 70 bursts, where as much is stolen with either.", _fairer),
 )  # fmt: skip
 GAP = (
     "under bursts with RED one HighSpeed flow beside ten standard ones falls from a third to a quarter of the link (figure 6.35, target E10.2), though much of the link is"

@@ -13,10 +13,10 @@ FINDINGS: dict[str, str] = {
     ),
     "What the whole grid costs": (
         "The study's whole grid with one run of each point (`grid`, 660 runs) takes 1.2 hours of one processor, with the seeds that verdicts need (`full`, 1,684 runs, and more by its rule) 3.9: an estimate from the 736"
-        " runs of the table *Cost*, by the packets that runs carry."
+        " runs of the table *Cost*, by the packets that runs carry. Neither was run. Both are resumable: a run that is finished is kept, and the same command continues after an interruption."
     ),
     "What chapter 8 leaves open": (
         "Other parameters and response functions, frames of 9,000 bytes, friendliness and sudden changes of the rate are run in this network as [a study of their own](highspeed-chapter-8.md). Not run: tests"
-        " on real networks. The Pareto bursts over UDP of the study's script (section 2.6), which no reported experiment uses, are a reading (decision B5)."
+        " on real networks. The Pareto bursts over UDP of the study's script (section 2.6), which no reported experiment uses, are a reading (decision B5): ten flows of a kind were run with them, and not one HighSpeed flow beside ten."
     ),
 }
