@@ -39,11 +39,11 @@ MOVED: Mapping[str, tuple[tuple[int, int, int, str], str]] = {
     ),
     "split-pep": (
         (23, 14, 20, "full"),
-        "Seven targets demand the effect of a queue, absent here; S7 has figure 4.7's queues. ns-2's order and SACK explain 4.",
+        "Seven targets demand a queue's effect, absent here; S7 has figure 4.7's queues. In ns-2's order 16 targets are not run.",
     ),
     "sttp": (
         (43, 73, 29, "full"),
-        "The base has its simulator's timer, the starts of its totals, no timer of probes; before, choices of ours.",
+        "The base has its simulator's timer, starts inferred from the thesis's totals, no timer of probes; all three were ours.",
     ),
 }
 
@@ -71,8 +71,8 @@ Plain TCP fails on long, fat, lossy or lopsided paths for five reasons, and each
   (header compression, compaction, ACK congestion control) lift the limit. A burst of duplicate ACKs after a loss fills
   the queue of that line: 137 packets in the median (asymmetric, N-14).
 * **The receiver's window or the distance limits the source.** A proxy that acknowledges ahead (premature ACKs) hides the long part of the
-  path. Its buffer must hold what it has acknowledged: a watermark that is one too high costs 20 to 23 % of
-  the throughput, which stays above that without a proxy (figures 6, 7).
+  path. Its buffer must hold what it has acknowledged: a watermark that is one too high costs 14 to 20 % of
+  the throughput, which stays above that with a watermark of 0 (figures 6, 7).
 * **Bulk data fill the queue before interactive data.** A sender that keeps the queue short (STTP) has echoes of keystrokes within 0.60 s, CUBIC within 1.29
   (STTP, M2). The same sender is slow with pages (M1), and flows that lose their first probes never open.
 
@@ -140,7 +140,7 @@ def _record(study: Study, directory: Path) -> dict[str, Any]:
 def _moved(records: Mapping[str, Mapping[str, Any]]) -> str:
     """Counts before and now, of the papers' own targets."""
     rows = [
-        "Reproduced / partly / not reproduced, of the papers' own targets, before what a paper leaves open was run as readings, and now. *By a reading*: how many of those that are missed a reading"
+        "The columns *before* and *now* count the papers' own targets that are reproduced / partly / not reproduced. *Before* is the state before readings were run. *By a reading*: how many of those that are missed a reading"
         " reproduces. Where the scales differ, the points may differ, and the seeds do: STTP has ten seeds at `full` and five at `quick`.\n",
         "| study | before | now | by a reading | what moved, and why |",
         "|---|---|---|---:|---|",

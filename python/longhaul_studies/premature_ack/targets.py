@@ -129,7 +129,7 @@ def _strict(results: Results) -> Judgement:
         checks[name] = printed.name == kept.name and abs(printed.top - kept.top) <= SLACK
         if not checks[name]:
             apart.append(f"{name} {printed.top:.2f} Mbit/s, strict {kept.top:.2f}")
-    return holds(checks, "tops: " + ", ".join([*apart, "others equal" if apart else "equal"]))
+    return holds(checks, "largest: " + ", ".join([*apart, "others equal" if apart else "equal"]))
 
 
 def _window(results: Results) -> Judgement:
@@ -164,7 +164,7 @@ def _in_a_row(results: Results) -> Judgement:
     one = next(delays for delays in tops if "+" not in delays)
     checks = {f"more with {delays}": top > tops[one] + SLACK for delays, top in tops.items() if delays != one}
     checks |= {f"D-Net's rate with {delays}": top >= 1 - SLACK for delays, top in tops.items() if delays != one}
-    return holds(checks, "tops: " + ", ".join(f"{top:.2f} ({delays} ms)" for delays, top in tops.items()))
+    return holds(checks, "largest: " + ", ".join(f"{top:.2f} ({delays} ms)" for delays, top in tops.items()))
 
 
 _C, _GRID = ("curves",), ("grid",)
@@ -192,7 +192,7 @@ _ALL = (
     Target(
         "A2", "its open question", "An automatic watermark never overflows the buffer in class R-2", "ordering", _no_trap, ("automatic", "grid"),
     ),
-    Target("A3", "beyond the paper", "A PEP that only acknowledges packets that it can retransmit has the same classes and tops", "ordering", _strict, ("curves", "strict"), "With N = 30 the PEP as printed gains by ACKs for packets that it could not retransmit."),
+    Target("A3", "beyond the paper", "A PEP that only acknowledges packets that it can retransmit has the same classes and largest throughputs", "ordering", _strict, ("curves", "strict"), "With N = 30 the PEP as printed gains by ACKs for packets that it could not retransmit."),
     Target("A4", "its future work", "Where the window of 20 limits S-Net (figure 5), a larger window advertised by the PEP helps", "trend", _window, ("windows",)),
     Target("A6", "its future work", "Several PEPs along the path: parts of S-Net limit the source less than the whole (figure 5), up to D-Net's rate", "ordering", _in_a_row, ("in a row",)),
     Target("A5", "its future work", "With loss on D-Net, repair by the PEP gives a higher goodput than repair by the source", "ordering", _loss, ("loss",)),

@@ -13,7 +13,7 @@ FINDINGS = {
         " open faster meet objectives for 2 and 10 MB at 50/10 and 250/3 Mbit/s: Hybla, which counts with a round trip of 25 ms, and quinn-proto's BBR, which begins with 200 packets."
     ),
     "Random loss decides the rest": (
-        "At 1 % loss CUBIC does not end within ten times the objective: no transfer of 10 or 100 MB does, and few of 2 MB. BBR does not take single losses for congestion and ends, but starts slowly. What is lost costs a round trip"
+        "At 1 % loss CUBIC does not end within ten times the objective: no transfer of 10 or 100 MB does, and few of 2 MB. BBR does not take single losses for congestion and ends, later than without loss. What is lost costs a round trip"
         " more at the end of a transfer: an erasure code removes it (paced protocol, coded, 1.0 instead of 2.2 s for 10 MB)."
     ),
     "A proxy at the satellite link has what end hosts lack": (

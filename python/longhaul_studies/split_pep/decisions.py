@@ -14,6 +14,6 @@ DECISIONS = (
     Decision("D7", "What identifies a flow?", "A field without size (`framing = \"pepid\"`), as in the thesis."),
     Decision("D8", "Which CUBIC does the split connection use?", "Linux's version when ns-2 adopted it: a loss leaves 0.8 of the window (819/1024 in version 2.0, the first in Linux; 717/1024, so 0.7, in version 2.3 of 2008 and in RFC 9438). It corrects its growth for delayed ACKs, which equals counting bytes. Standard slow start."),
     Decision("D9", "What load do Pareto flows offer?", "A packet of 1000 B of payload for each event of 210 B: 158 kbit/s on the wire for each flow instead of 32. Only with this load do 650 flows fill 100 Mbit/s, as in the thesis."),
-    Decision("D10", "How can the first back-off occur at 5500 s, if slow start overflows the link's queue at once?", "The loss in slow start is not counted. Slow start ends near a window of 1000 packets (500 of the queue); from there, growth by half a packet per round trip (delayed ACKs) takes 5500 s."),
+    Decision("D10", "How can the first back-off occur at 5500 s, if slow start overflows the link's queue at once?", "The loss in slow start is not counted. Growth by half a packet per round trip (delayed ACKs) takes 5500 s from a window near 1000 packets on. Slow start ends there with ns-2's SACK and 50 flows (1032 packets), and in the base at about 2200 (S1a)."),
     Decision("D11", "Flow numbers 23 and 547 of figures 4.3, 4.4, 4.10, 4.11.", "The same numbers, counted from 0."),
 )  # fmt: skip
