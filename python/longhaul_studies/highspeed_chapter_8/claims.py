@@ -51,5 +51,5 @@ CLAIMS = (
 )  # fmt: skip
 GAP = (
     "at a loss rate of 1e-5 Low_Window 200 has 0.69 of its formula's window (N1), and packets six times as large carry 7.5 times as much (N4): a run of 300 s has few losses. Over 1500 s the window is the"
-    " formula's."
+    " formula's (N1); frames were not run longer."
 )

@@ -14,7 +14,7 @@ from ..model import Case, Experiment
 
 SCALES = {
     "tiny": "parameters and frames at a loss rate of 1e-3, one seed, for continuous integration",
-    "quick": "every point; five seeds, or three where an ordering or a trend needs no more",
+    "quick": "every point that a target reads; five seeds, or three where an ordering or a trend needs no more",
 }
 STANDARD = "standard"
 

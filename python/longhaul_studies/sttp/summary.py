@@ -105,7 +105,7 @@ CLAIMS = (
     Claim(f"Appendix table 2, STTP: 56.8 to 58.8 MB sent, 0.5 to 2.5 MB dropped, {min(APPENDIX_2)} to {max(APPENDIX_2)} sources.", tuple(f"A2 sttp {n}" for n in APPENDIX_2), "Most rows hold; with 10, 20 and 100 sources the share lost is off by more than a quarter.", _appendix("video")),
     Claim("Given time and weights of 5:5 or 1:9, STTP's fairness equals Reno's.", ("T4.5 sttp 5:5 4", "T4.5 sttp 1:9 4", "T4.5 sttp 5:5 2", "T4.5 sttp 1:9 2", "E3b"), "Two flows have equal shares; of four some keep more, and of 50 and more a few keep most of the link (ours).", _fair),
     Claim("From about 30 to 40 sources on, flows whose probes are lost never open.", ("E2f",), "Of 20 flows some are dead already.", _opened),
-    Claim("In competition Reno gets ahead of Vegas and STTP from 15 nodes on.", ("E6b",), "With 18 nodes the link is not full; from 30 on Reno leads with a buffer of 64 packets (the thesis has none).", _mixed),
+    Claim("In competition Reno gets ahead of Vegas and STTP from 15 nodes on.", ("E6b",), "With 18 nodes the link is not full; from 30 on Reno leads with 64 packets, a buffer that the thesis does not give here.", _mixed),
     Claim("Experiment 1: STTP drops nothing, Reno loses packets with a single flow too, STTP's goodput is higher.", ("E1a", "E1f", "E1c"), "Buffers are not given. With 200 packets STTP drops nothing (E1a), but a single Reno flow drops none either (E1f).", _functional),
     Claim("It suits interactive use (the thesis measured neither pages nor keystrokes).", ("M1", "M2"), "Keystrokes yes; pages over 600 ms are slow, since a reduced flow hardly grows.", _interactive, ours=True),
 )  # fmt: skip
