@@ -47,7 +47,6 @@ def _built(name: str, document: str, section: str, here: str, command: str) -> S
     return System(name, document, section, "built", here, command)
 
 
-_PLANNED = "planned: the source gives formulas, nothing of it is here yet"
 SYSTEMS: Sequence[System] = (
     # HighSpeed TCP.
     _built("Standard TCP: slow start, AIMD, fast retransmit", "highspeed", "1.1", '`congestion = "reno"`', _geo("congestion=reno")),
@@ -61,9 +60,9 @@ SYSTEMS: Sequence[System] = (
     _built("Large frames (9000 B)", "highspeed", "1.10", "`mss`", "longhaul reproduce highspeed-chapter-8 --scale tiny --figure N4"),
     _built("Buffer tuning: Dynamic Right-Sizing, Linux's autotuning", "highspeed", "1.10", "`receive_autotuning`", _geo("receive_autotuning.max=8MB")),
     _built("Paced TCP", "highspeed", "1.10", "`pacing`", _geo("pacing=window")),
-    System("FAST TCP", "highspeed", "1.10", "planned", why=_PLANNED),
-    System("XCP", "highspeed", "1.10", "planned", why=_PLANNED),
-    System("Fractional congestion control of parallel streams", "highspeed", "1.10", "planned", why=_PLANNED),
+    System("FAST TCP", "highspeed", "1.10", "planned", why="planned: a congestion control by the queueing delay is missing: its equation for the window"),
+    System("XCP", "highspeed", "1.10", "planned", why="planned: routers that write a change of the window into packets are missing: no queue here does that"),
+    System("Fractional congestion control of parallel streams", "highspeed", "1.10", "planned", why="planned: streams with a common increase are missing: each flow here has its own"),
     System("HighSpeed TCP on real networks", "highspeed", "8", "not built", why="needs such a network; the emulator runs real kernels over simulated links"),
     # Asymmetric satellite TCP.
     _built("Large windows (RFC 1323)", "asymmetric", "5.1", "`receive_buffer`, `window_scaling`", "longhaul reproduce asymmetric --scale tiny --figure rtt"),
@@ -72,16 +71,17 @@ SYSTEMS: Sequence[System] = (
     _built("ACK suppression and delayed ACKs", "asymmetric", "5.3.1", "`ack_every`, `delayed_ack`", "longhaul run examples/asymmetric.toml --set flow.download.tcp.ack_every=8"),
     _built("ACK compaction, traditional and revised", "asymmetric", "A.1, A.2", "middlebox `ack_compaction`", "longhaul run examples/ack-compaction.toml"),
     _built("A custom paced protocol with a delay loop", "asymmetric", "8.7", "middlebox `paced`", "longhaul run examples/paced-protocol.toml"),
-    _built("Erasure coding of it", "asymmetric", "8.7", "`erasure` of `paced`", "longhaul list middleboxes"),
+    _built("Erasure coding of it", "asymmetric", "8.7", "`erasure` of `paced`", "longhaul reproduce satellite-objectives --figure loss"),
     _built("Limited and unlimited byte counting", "asymmetric", "7.2", "`slow_start` with `limit`", _geo("slow_start.limit=2")),
     _built("Larger initial windows", "asymmetric", "7.2", "`initial_window`", _geo("initial_window=4")),
     _built("TCP Vegas", "asymmetric", "7.1.2", '`congestion = "vegas"`', _geo("congestion=vegas")),
     _built("Serial queue and smallest RTO: policies P1 to P4", "asymmetric", "6.4", "`queue`, `rto.min`", "longhaul reproduce asymmetric --scale tiny --figure policy"),
     _built("FACK", "asymmetric", "16", '`variant = "fack"`', _geo("variant=fack")),
-    _built("Throttling of a client", "asymmetric", "8.2", "middlebox `throttle`", "longhaul list middleboxes"),
+    _built("Throttling of a client", "asymmetric", "8.2", "middlebox `throttle`", "longhaul reproduce asymmetric --figure ladder"),
     _built("TCP proxy and spoofing", "asymmetric", "3.1", "middleboxes `split`, `premature_ack`", "longhaul run examples/satellite-pep.toml"),
     _built("The largest MSS: MTU of the line (M1)", "asymmetric", "5.2.2", "`mss`", "longhaul run examples/asymmetric.toml --set flow.download.tcp.mss=536B"),
     System("Vegas*: increases by scheduled events", "asymmetric", "9.5", "in part", "`pacing`", _geo("pacing=window"), "a window's increase is paced; the event that the thesis sketches has no rule"),
+    _built("A tunnel device with an MTU of its own (M2)", "asymmetric", "5.4", "`mss`, longer headers", "longhaul reproduce asymmetric --figure sizes"),
     System("True negotiation of the MSS (M3)", "asymmetric", "5.4", "not built", why="an option of its own at both ends, which nobody has standardised; a tunnel (M2) gives the same"),
     System("Source quench", "asymmetric", "3.4.2", "not built", why="RFC 6633 deprecates it; hosts ignore it. ECN, throttles and windows give feedback"),
     System("Routing by address or kind of packet", "asymmetric", "3.3, 3.4.5", "in part", "a link whose delay changes", "longhaul reproduce asymmetric --figure handshake", "a SYN-ACK over another link is a link that changes; a flow's ways are found once, before a run"),
@@ -92,22 +92,23 @@ SYSTEMS: Sequence[System] = (
     _built("Several PEPs along the path", "premature-ack", "5", "several middleboxes", "longhaul reproduce premature-ack --scale tiny --figure A6"),
     _built("A larger window by the PEP", "premature-ack", "5", "`window`", "longhaul reproduce premature-ack --scale quick --figure A4"),
     _built("Losses repaired by the PEP", "premature-ack", "5", "`recovery`", "longhaul reproduce premature-ack --scale quick --figure A5"),
+    _built("NewReno, the sender of its simulations", "premature-ack", "4", '`variant = "newreno"`', _geo("variant=newreno")),
     # Split connection.
     _built("A three-way split with a local queue", "split-pep", "3", "middlebox `split`, `local_queue`", "longhaul reproduce split-pep --scale tiny"),
     _built("CUBIC and Compound on the long hop", "split-pep", "3", "`long.congestion`", "longhaul run examples/satellite-pep.toml --set middlebox.pep.long.congestion=compound"),
-    _built("I-TCP: a split at the edge", "split-pep", "2", "middlebox `split`", "longhaul run examples/satellite-pep.toml"),
-    _built("PEPsal: a split with TCP Hybla", "split-pep", "2", '`long.congestion = "hybla"`', "longhaul run examples/satellite-pep.toml --set middlebox.pep.long.congestion=hybla"),
-    _built("Snoop", "split-pep", "2", "middlebox `snoop`", "longhaul list middleboxes"),
+    _built("I-TCP: a split at the edge", "split-pep", "2", "middlebox `split`", "longhaul reproduce split-pep --scale quick --figure related"),
+    _built("PEPsal: a split with TCP Hybla", "split-pep", "2", '`long.congestion = "hybla"`', "longhaul reproduce split-pep --scale quick --figure related"),
+    _built("Snoop", "split-pep", "2", "middlebox `snoop`", "longhaul reproduce split-pep --scale quick --figure related"),
     _built("ACK congestion control (Balakrishnan)", "split-pep", "2", "`ack_congestion_control`", "longhaul run examples/asymmetric.toml --set flow.download.tcp.ack_congestion_control=true"),
     _built("ACK filtering (Balakrishnan)", "split-pep", "2", "middlebox `ack_filter`", "longhaul reproduce asymmetric --scale tiny --figure filter"),
-    System("SCPS-TP", "split-pep", "2", "planned", why=_PLANNED),
-    System("TCP-Peach", "split-pep", "2", "planned", why=_PLANNED),
-    System("SaTPEP", "split-pep", "2", "planned", why=_PLANNED),
-    System("PETRA and STPP", "split-pep", "2", "planned", why="planned, as far as the source describes them"),
-    System("A split with an HTTP cache", "split-pep", "2", "planned", why="planned: hit rates and Zipf's law; nothing of it is here yet"),
-    System("The HSDPA proxy with the radio's rate", "split-pep", "2", "planned", why="planned, as far as the source describes it"),
-    System("CSDP scheduling", "split-pep", "2", "planned", why=_PLANNED),
-    System("Quick-Start", "split-pep", "2", "planned", why=_PLANNED),
+    System("SCPS-TP", "split-pep", "2", "planned", why="planned: its negative ACKs and its rate for a link that is known are missing"),
+    System("TCP-Peach", "split-pep", "2", "planned", why="planned: its dummy segments of low priority, and a queue that drops them first, are missing"),
+    System("SaTPEP", "split-pep", "2", "planned", why="planned: its flow control by the use of the link, and its negative ACKs, are missing"),
+    System("PETRA and STPP", "split-pep", "2", "planned", why="planned, as far as the source describes them: nothing of either is here"),
+    System("A split with an HTTP cache", "split-pep", "2", "planned", why="planned: a cache with hit rates by Zipf's law is missing"),
+    System("The HSDPA proxy with the radio's rate", "split-pep", "2", "planned", why="planned, as far as the source describes it: a proxy that is told the radio's rate is missing"),
+    System("CSDP scheduling", "split-pep", "2", "planned", why="planned: a queue that waits for the receivers whose radio is good is missing"),
+    System("Quick-Start", "split-pep", "2", "planned", why="planned: an option in which routers allow a rate (RFC 4782) is missing"),
     System("Compression of the payload", "split-pep", "5", "not built", why="a simulated payload is a length without content, and real traffic is encrypted"),
     _built("Other flow control of the split node", "split-pep", "5", "windows that close", "longhaul reproduce split-pep --figure F1"),
     _built("PEPs for both directions", "split-pep", "5", "a split carries both ways", "longhaul run examples/satellite-pep.toml"),
@@ -123,12 +124,13 @@ SYSTEMS: Sequence[System] = (
     _built("Weighted fair queueing", "sttp", "2", "queue kinds `wfq`, `drr`", "longhaul reproduce sttp --figure queues"),
     _built("Nagle's algorithm (RFC 896)", "sttp", "2", "`nagle`", _geo("nagle=true")),
     _built("Films, requests, keystrokes", "sttp", "3.3", "applications `video`, `messages`, `keystrokes`", "longhaul list apps"),
-    System("DUAL", "sttp", "2", "planned", why=_PLANNED),
-    System("Tri-S", "sttp", "2", "planned", why=_PLANNED),
-    System("DECbit", "sttp", "2", "planned", why=_PLANNED),
-    System("bprobe, packet bunch modes", "sttp", "2", "planned", why="planned as estimators beside packet pair"),
-    System("ATM cells, EPD and PPD, TCP Boston", "sttp", "2", "planned", why="planned: cells with early and partial packet discard"),
-    System("DiffServ classes", "sttp", "2", "planned", why="planned: a queue of two classes"),
+    System("DUAL", "sttp", "2", "planned", why="planned: a cut of an eighth above the mean of the least and the largest round trip is missing"),
+    System("Tri-S", "sttp", "2", "planned", why="planned: growth by what one packet more in flight gains is missing"),
+    System("DECbit", "sttp", "2", "planned", why="planned: a bit that routers set by their mean queue, and a window that counts it, are missing"),
+    System("bprobe, packet bunch modes", "sttp", "2", "planned", why="planned: both estimators, beside packet pair, are missing"),
+    System("ATM cells, EPD and PPD, TCP Boston", "sttp", "2", "planned", why="planned: cells, and a queue with early and partial packet discard, are missing"),
+    System("ATM's ABR", "sttp", "2", "planned", why="planned: switches that compute an explicit rate, and sources that follow it, are missing"),
+    System("DiffServ classes", "sttp", "2", "planned", why="planned: a queue of two classes is missing"),
     System("RSVP", "sttp", "2", "not built", why="reservations of single flows are not deployed; a flow with a link of its own is one"),
     System("RTP and RTCP feedback", "sttp", "2", "not built", why="media without a transport's loop; `streams` over TCP and QUIC stand for films"),
     System("QoS state shared between layers, and its API", "sttp", "6.3", "not built", why="a sketch without rules; congestion controls can be written in Python (`docs/extending.md`)"),
@@ -140,13 +142,11 @@ _WORDS = {"built": "", "in part": "in part: ", "planned": "", "not built": "not 
 def table() -> str:
     """All systems as a table in Markdown, document by document."""
     lines = ["| system | document, section | here | shown by | what is missing, and why |", "|---|---|---|---|---|"]
-    last = ""
     for system in SYSTEMS:
-        title = "" if system.document == last else f"[{_TITLES[system.document]}]({system.document}.md) "
+        title = f"[{_TITLES[system.document]}]({system.document}.md) "
         command = f"`{system.command}`" if system.command else ""
         why = f"{_WORDS[system.state]}{system.why}" if system.why else ""
         lines.append(f"| {system.name} | {title}{system.section} | {system.here} | {command} | {why} |")
-        last = system.document
     return "\n".join(lines)
 
 
