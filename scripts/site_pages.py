@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from longhaul import usage
+from longhaul.plots import lines
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
@@ -62,6 +63,11 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     if page.file.src_uri.startswith("reference/scenario-"):
         page.meta["search"] = {"boost": 4}
     return markdown
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Short options do not break behind their dashes."""
+    return re.sub(r"<code>(-[^<]{1,28})</code>", r'<code class="option">\1</code>', html)
 
 
 def _front() -> str:
@@ -137,7 +143,10 @@ def _gallery(files: Files, config: Any) -> str:
         text += [f"## {scenario['name']}", "", scenario.get("description", ""), ""]
         for figure in sorted(folder.parent.glob("plots/*.png"))[:1]:
             files.append(File.generated(config, f"gallery/{name}.png", abs_src_path=str(figure)))
-            text += [f"[![{scenario['name']}](gallery/{name}.png)](gallery/{name}.html)", ""]
+            flows = json.loads((folder.parent / "summary.json").read_text(encoding="utf-8"))["flows"]
+            # Of many flows the figure is a map, which is not turned over in the dark.
+            kind = "{ .map }" if len(flows) > lines.FEW else ""
+            text += [f"[![{scenario['name']}](gallery/{name}.png){kind}](gallery/{name}.html)", ""]
         text += [f"[The report](gallery/{name}.html), from `examples/{name}.toml`", ""]
     if len(text) == 4:
         text.append("No report has been made yet: run `make gallery`.")

@@ -478,3 +478,73 @@ def test_a_line_ends_where_its_flow_is_closed():
     drawn = times[np.frombuffer(base64.b64decode(figure["series"][0]["data"]), "<u2") != 65535]
     assert 5.0 <= drawn[0] < 5.5
     assert 15.0 <= drawn[-1] < 18.0
+
+
+def some_flows(counts):
+    """Flows of groups with so many members each; goodputs rise."""
+    names = [name for name, count in counts.items() for _ in range(count)]
+    return [
+        {"id": number, "name": f"{name}-{number}", "group": name, "app": "bulk", "limited": {"cwnd": 1.0}, "metrics": {"goodput_bps": 1e6 * (number + 1)}}
+        for number, name in enumerate(names)
+    ]  # fmt: skip
+
+
+def test_flows_that_carry_most_are_drawn_among_many():
+    """Two downloads with 14 of 19.6 Mbit/s were in no figure."""
+    flows = some_flows({"web": 10, "streams": 4, "download": 2, "camera": 1})
+    assert {14, 15, 16} <= set(explore.first_flows(flows))
+
+
+def test_flows_of_a_group_have_its_colour():
+    """With and without a proxy could not be told apart."""
+    looks = explore.looks(some_flows({"with": 4, "without": 4}))
+    assert [look["colour"] for look in looks] == [0] * 4 + [1] * 4
+    assert [look["dash"] for look in looks] == [0, 1, 2, 3] * 2
+    assert explore.looks(some_flows({"users": 5})) == [{}] * 5
+    assert explore.looks(some_flows({"many": 8, "few": 2}))[0] == {
+        "colour": 0,
+        "dash": 1,
+    }  # its median is drawn through
+
+
+def test_strips_have_colours_of_causes_alone():
+    """The colour of a group was that of a cause."""
+    strips = strip.strips(some_flows({"web": 10, "download": 2}), {}, {})
+    assert [one["title"] for one in strips] == ["10 flows (bulk: web)", "2 flows (bulk: download)"]
+    assert not any("var(--c" in one["values"] for one in strips)
+    assert len({one["most"] for one in strips}) == 1
+
+
+def test_datagrams_have_no_line_of_windows_and_calls_begin_with_the_queue():
+    """Their names stood below figures without a line of theirs, and the first figure of a call was another flow's round trip."""
+    scenario = (
+        longhaul.Scenario("call", duration="5 s")
+        .link("path", "a", "b", rate="2 Mbit/s", delay="20 ms", queue="50 packets")
+        .flow(
+            "a",
+            "b",
+            name="call",
+            transport="udp",
+            app={"kind": "cbr", "rate": "64 kbit/s", "message": "160 B", "voice": True},
+        )
+        .flow("a", "b", name="download")
+    )
+    figures = {figure["id"]: figure for figure in explore.of_run(longhaul.run(scenario))["figures"]}
+    assert next(iter(figures)) == "queue"
+    assert [line["label"] for line in figures["srtt_s"]["series"]] == ["download"]
+    assert {"call", "download"} <= {line["label"] for line in figures["goodput_bps"]["series"]}
+
+
+def test_the_capacity_begins_with_the_run():
+    """It began with the end of the first mean."""
+    scenario = (
+        longhaul.Scenario("one", duration="20 s", sample="500 ms")
+        .link("path", "a", "b", rate="10 Mbit/s", delay="300 ms", queue="500 packets")
+        .flow("a", "b", name="f")
+    )
+    content = explore.of_run(longhaul.run(scenario))
+    goodput = next(figure for figure in content["figures"] if figure["id"] == "goodput_bps")
+    capacity = next(line for line in goodput["series"] if line.get("capacity"))
+    times = np.frombuffer(base64.b64decode(content["axes"][capacity["axis"]]), "<f8")
+    assert times[0] == 0
+    assert np.frombuffer(base64.b64decode(capacity["data"]), "<u2")[0] != 65535

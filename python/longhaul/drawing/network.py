@@ -451,7 +451,9 @@ def _texts(flows: Sequence[Mapping[str, Any]], is_result: bool) -> tuple[str, st
         low, high = (quantity(rate, "bit/s") for rate in (rates[0], rates[-1]))
         parts.append(f"goodput {low if low == high else f'{low} to {high}'}")
     if limit and shares[limit] > 0:
-        parts.append(f"{usage.NAMES.get(limit, limit)} {quantity(min(1.0, shares[limit]), 'share', 2)} of the time")
+        parts.append(
+            f"{usage.NAMES.get(limit, limit)} {quantity(min(1.0, shares[limit]), 'share', 2)} of the time{' on average' if len(flows) > 1 else ''}"
+        )
     return "; ".join(parts), limit
 
 

@@ -19,6 +19,8 @@ _LINE, _HEAD, _PAD, _EDGE = 14.0, 17.0, 6.0, 4.0
 _LENGTH, _PIPE, _BETWEEN = 46.0, 16.0, 6.0
 #: Sizes of names, and of other texts.
 _NAME, _TEXT = 12.5, 11.0
+#: The bar of a direction's use stands below its text, which it does not cross.
+_USE = 2.5
 #: The width of the course of a rate.
 _COURSE = 58.0
 #: The width of the gauge of a queue.
@@ -372,7 +374,7 @@ def _link_texts(sheet: _Sheet, name: str, standalone: bool) -> str:
             use = min(1.0, way.use or 0.0)
             grade = "full" if use >= _FULL else "much" if use >= _MUCH else "some"
             parts.append(
-                f'<rect class="use {grade}" data-use="{way.number}" data-size="{room:.1f}" x="{x:.1f}" y="{line + 1:.1f}" width="{room * use:.1f}" height="{_LINE - 2:.0f}"/>'
+                f'<rect class="use {grade}" data-use="{way.number}" data-size="{room:.1f}" x="{x:.1f}" y="{line + _LINE - _USE:.1f}" width="{room * use:.1f}" height="{_USE:g}"/>'
             )
         kind = "limits" if one.text.startswith("limits ") else "text"
         width = room - (_COURSE + 8 if one.course else 0)

@@ -65,9 +65,12 @@ def draw(result: SweepResult, metric: str, parameter: str | None) -> Figure:
         style.from_zero(axes, largest)
         style.quantity_axis(axes.yaxis, largest, result.unit(metric), result.title(metric))
     _x_axis(axes, parameter, ticks, unit, [places[v] for v in values])
+    below = (
+        ", cut at the axis" if any(float(low) < axes.get_ylim()[0] for low in frame["ci95_low"].drop_nulls()) else ""
+    )
     more = f", {_LINES} of {len(lines)} lines" if len(lines) > _LINES else ""
     n = int(frame["n"].max() or 1)  # type: ignore[arg-type]
-    shown = f"mean and 95 % interval of {n} runs" if n > 1 else "one run at each point"
+    shown = f"mean and 95 % interval{below} of {n} runs" if n > 1 else "one run at each point"
     style.title(axes, f"{result.title(metric)} ({shown}{more})", result.name)
     style.legend_outside(axes)
     return figure

@@ -38,6 +38,10 @@ _POINTS, _ALL = 1200, 150_000
 FEW = 8
 #: Groups of at least so many flows have a median and a band, for so many groups at most.
 _SPREAD, _GROUPS = 3, 4
+#: So many flows of groups without a band are drawn beside them.
+_ALONE = 5
+#: The colours of groups, as the drawing of the network has them, and how many dashes the script has.
+_COLOURS, _DASHES = (0, 1, 2, 3, 5, 6, 7), 4
 #: So many flows of each kind (slowest, around the median, fastest) are drawn at first among many.
 _SAMPLES = 1
 #: At most so many links: the busiest.
@@ -200,14 +204,15 @@ def of_run(result: Result) -> dict[str, Any]:
         _flow_figures(columns, result)
         _link_figures(columns, result)
         _box_figures(columns, result)
-        columns.figures.sort(key=lambda figure: _order(result).index(figure["id"]))
+        order = _order(result, columns.figures)
+        columns.figures.sort(key=lambda figure: order.index(figure["id"]))
         if result.has_segments:
             columns.figures += sequence.figures(result)
     return _page(
         span=span,
         busy=_busy(result, span),
         axes=columns.axes,
-        flows=[{"name": str(flow["name"])} for flow in flows],
+        flows=[{"name": str(flow["name"]), **look} for flow, look in zip(flows, looks(flows), strict=True)],
         groups=groups_with_colours(flows),
         shown=first_flows(flows),
         figures=columns.figures,
@@ -241,8 +246,8 @@ _LINES = 4
 
 
 def of_two(first: Result, second: Result, names: Sequence[str]) -> dict[str, Any]:
-    """Goodput, congestion window and round trip of two runs over each other: a colour for each flow, or where they are many for the
-    mean of each group; the second run is dashed.
+    """Goodput, congestion window and round trip of two runs over each other: a colour for each run, and a dash for each flow, or where
+    they are many for the mean of each group.
     """
     columns = Columns()
     results = (first, second)
@@ -263,8 +268,8 @@ def _over_each_other(
     common = max((times for times, *_ in drawn), key=lambda times: float(times[-1]))
     labels: list[str] = []
     rows: list[Values] = []
-    looks: list[tuple[int, int]] = []
-    colours = {
+    pairs: list[tuple[int, int]] = []
+    dashes = {
         label: number for number, label in enumerate(dict.fromkeys(label for _, _, found in drawn for label in found))
     }
     for number, ((times, lines, found), name) in enumerate(zip(drawn, names, strict=True)):
@@ -272,7 +277,7 @@ def _over_each_other(
         for row, label in zip(lines, found, strict=True):
             rows.append(np.where(places < len(times), row[np.minimum(places, len(times) - 1)], np.nan))
             labels.append(f"{label}, {name}")
-            looks.append((colours[label], number))
+            pairs.append((number, dashes[label]))
     small_times, small = decimated(common, np.vstack(rows), _POINTS)
     axis = columns.axis(small_times)
     sample = float(common[1] - common[0]) if len(common) > 1 else 1.0
@@ -280,7 +285,7 @@ def _over_each_other(
         "id": column, "title": title, "unit": unit, "kind": "links", "caption": caption.format(mean=quantity(sample, "s", 3)),
         "series": [
             {"colour": colour, "dash": dash, "axis": axis, "label": label, **line(row)}
-            for (colour, dash), label, row in zip(looks, labels, small, strict=True)
+            for (colour, dash), label, row in zip(pairs, labels, small, strict=True)
         ],
         "alt": _alt(title, unit, labels, np.vstack(rows)),
     })  # fmt: skip
@@ -318,13 +323,41 @@ def _lines_of(result: Result, column: str, mean: bool) -> tuple[Values, NDArray[
 
 
 def first_flows(flows: list[dict[str, Any]]) -> list[int]:
-    """The flows that are drawn at first: all if they are few, else the slowest, the median and the fastest."""
+    """The flows that are drawn at first: all if they are few, else the slowest, the median and the fastest, and of groups that have no
+    band of their own those with the most goodput, so that what fills the link can be seen.
+    """
     if len(flows) <= FEW:
         return list(range(len(flows)))
+    banded = groups_with_colours(flows)
+    alone = [number for number, flow in enumerate(flows) if str(flow["group"]) not in banded] if banded else []
+    alone.sort(key=lambda number: -float((flows[number].get("metrics") or {}).get("goodput_bps") or 0.0))
     number_of = {flow["id"]: number for number, flow in enumerate(flows)}
     order = [number_of[flow["id"]] for members in qoe.like(flows).values() for flow in members]
     middle = len(order) // 2
-    return [*order[:_SAMPLES], *order[middle : middle + _SAMPLES], *order[-_SAMPLES:]]
+    samples = [*order[:_SAMPLES], *order[middle : middle + _SAMPLES], *order[-_SAMPLES:]]
+    return list(dict.fromkeys([*sorted(alone[:_ALONE]), *samples]))
+
+
+def looks(flows: list[dict[str, Any]]) -> list[dict[str, int]]:
+    """The colour and the dash of each flow: those of a group have its colour, as in the drawing of the network, and differ in dashes.
+
+    Flows of a single group, and of more groups or members than can be told apart so, have neither: the script gives each a colour that
+    is free.
+    """
+    names = [str(flow["group"]) for flow in flows]
+    groups = list(dict.fromkeys(names))
+    banded = groups_with_colours(flows)
+    alone = [name for name in names if name not in banded]
+    if not 1 < len(groups) <= len(_COLOURS) or max((alone.count(name) for name in alone), default=0) > _DASHES:
+        return [{} for _ in flows]
+    # The whole line of a group with a band is its median.
+    used = dict.fromkeys(banded, 1)
+    found = []
+    for name in names:
+        number = used.get(name, 0)
+        used[name] = number + 1
+        found.append({"colour": _COLOURS[groups.index(name)], "dash": number % _DASHES})
+    return found
 
 
 def groups_with_colours(flows: list[dict[str, Any]]) -> list[str]:
@@ -339,10 +372,20 @@ _ORDER = ("goodput_bps", "cwnd_bytes", "queue", "srtt_s", "drops", "utilisation"
 _OF_WAITING = ("srtt_s", "queue")
 
 
-def _order(result: Result) -> tuple[str, ...]:
-    """The order of figures: the first follows the applications, of which calls, pages and responses are about time, not rate."""
-    waiting = {"calls", "pages", "responses"} & set(qoe.kinds(result).values())
-    return (*_OF_WAITING, *(name for name in _ORDER if name not in _OF_WAITING)) if waiting else _ORDER
+def _order(result: Result, figures: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    """The order of figures: the first follows the applications, of which calls, pages and responses are about time, not rate.
+
+    Where the senders of those have no round trip, as with datagrams, the queue that they wait in is what is known of their time.
+    """
+    kinds = qoe.kinds(result)
+    waiting = {name for name, kind in kinds.items() if kind in ("calls", "pages", "responses")}
+    if not waiting:
+        return _ORDER
+    flows = result.summary["flows"]
+    trips = next((figure["series"] for figure in figures if figure["id"] == "srtt_s"), [])
+    known = any(str(flows[line["flow"]]["group"]) in waiting for line in trips if "flow" in line)
+    first = _OF_WAITING if known else _OF_WAITING[::-1]
+    return (*first, *(name for name in _ORDER if name not in first))
 
 
 #: Figures of flows: column, title, unit, whether they are averaged over a round trip, and what the caption has.
@@ -350,7 +393,7 @@ _OF_FLOWS = (
     ("goodput_bps", "Goodput", "bit/s", True, "Payload that reached the receiving application in order, averaged over {mean}. When a lost segment is repaired, all that waited behind it is delivered at once, which can exceed the link's rate."),
     ("cwnd_bytes", "Congestion window", "B", False, "What congestion control allows to be in flight."),
     ("srtt_s", "Smoothed round trip", "s", False, "As the senders smooth it; what is above the base RTT is queueing."),
-    ("throughput_bps", "Throughput", "bit/s", True, "Payload sent, retransmissions included, averaged over {mean}."),
+    ("throughput_bps", "Throughput", "bit/s", True, "Payload sent, retransmissions included, averaged over {mean}. What a sender hands to a queue or a proxy can exceed the rate of the link behind it."),
 )  # fmt: skip
 
 
@@ -385,6 +428,10 @@ def _flow_figures(columns: Columns, result: Result) -> None:
             "caption": caption.format(mean=quantity(each * sample, "s", 3)),
             "series": [],
         }
+        if mean:
+            # What holds from the start is drawn from there, and not from the end of the first mean.
+            shown_times = np.append(0.0, shown_times)
+            shown = np.hstack([np.full((len(shown), 1), np.nan), shown])
         behind = _capacity(result, shown_times, shown) if unit == "bit/s" else None
         small_times, small = decimated(shown_times, shown, points)
         axis = columns.axis(small_times)
@@ -399,6 +446,8 @@ def _flow_figures(columns: Columns, result: Result) -> None:
                 }
             )
         for number, (row, small_row) in enumerate(zip(shown, small, strict=True)):
+            if not np.isfinite(row).any():
+                continue  # datagrams have neither window nor round trip
             packed = _with_mean(shown_times, row, small_row, points) if len(flows) <= FEW else line(small_row)
             figure["series"].append({"flow": number, "axis": axis, "label": str(flows[number]["name"]), **packed})
         if len(flows) > FEW:  # after the flows: the median is drawn above them
@@ -488,8 +537,12 @@ def _spread(
 ) -> None:
     """Median and the band from the 10th to the 90th percentile of each group that has a colour."""
     flows = result.summary["flows"]
+    alike = looks(flows)
     for group, name in enumerate(groups_with_colours(flows)):
         members = [number for number, flow in enumerate(flows) if str(flow["group"]) == name]
+        if not np.isfinite(rows[members]).any():
+            continue  # datagrams have neither window nor round trip
+        group = alike[members[0]].get("colour", group)
         low, middle, high = _quantiles(rows[members], (0.1, 0.5, 0.9))
         small_times, small = decimated(times, np.vstack([low, middle, high]), points)
         axis = columns.axis(small_times)
@@ -559,7 +612,7 @@ def _box_figures(columns: Columns, result: Result) -> None:
     if frame is None or not len(frame):
         return
     figure: dict[str, Any] = {
-        "id": "middleboxes", "title": "Proxies", "unit": "B", "kind": "links", "series": [],
+        "id": "middleboxes", "title": "Proxies", "unit": "B", "kind": "links", "axis": "payload at the proxy", "series": [],
         "caption": "Payload in the buffer, and payload acknowledged and not delivered: lost with the proxy.",
     }  # fmt: skip
     rows = []
@@ -573,7 +626,7 @@ def _box_figures(columns: Columns, result: Result) -> None:
             rows.append(values)
             figure["series"].append(
                 {
-                    "colour": number,
+                    "colour": number + 4 * dash,  # the two often lie over each other
                     "dash": dash,
                     "axis": columns.axis(times),
                     "label": f"{box['name']}, {words}",

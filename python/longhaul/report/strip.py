@@ -16,6 +16,8 @@ from .explore import groups_with_colours
 _COLUMNS = 125
 #: Heights of both parts of a strip, in its own units: an SVG is stretched to the width of the page.
 _HIGH = 100.0
+#: Values have an edge and no colour, which stands for what limited a flow.
+_HOLLOW = "var(--paper); stroke: var(--ink); vector-effect: non-scaling-stroke"
 
 Flow = Mapping[str, Any]
 
@@ -23,34 +25,56 @@ Flow = Mapping[str, Any]
 def strips(
     flows: Sequence[dict[str, Any]], content: Mapping[str, Any], names: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """A strip for each kind of application, worst first; `names` are titles of metrics."""
-    coloured = groups_with_colours(list(flows))
-    return [_strip(kind, members, content, names, coloured) for kind, members in qoe.like(flows).items()]
+    """A strip for each kind of application, worst first, and for each large group in it; `names` are titles of metrics.
+
+    Strips of one kind have one scale. Colours mean what limited a flow, and nothing else.
+    """
+    large = groups_with_colours(list(flows))
+    found = []
+    for kind, members in qoe.like(flows).items():
+        parts: dict[str, list[dict[str, Any]]] = {}
+        for flow in members:
+            name = str(flow["group"])
+            parts.setdefault(name if name in large else "", []).append(flow)
+        metric = _metric(members)
+        most = max(_values(members, metric)) or 1.0
+        found += [
+            _strip(
+                f"{kind}: {', '.join(dict.fromkeys(str(flow['group']) for flow in part))}" if len(parts) > 1 else kind,
+                part,
+                content,
+                names,
+                metric,
+                most,
+            )
+            for part in parts.values()
+        ]
+    return found
+
+
+def _metric(flows: Sequence[Flow]) -> str:
+    """What flows are drawn by. Of flows some of which have no such value (a transfer that did not end), all by their goodput."""
+    noticed = [qoe.noticed(flow) for flow in flows]
+    found = {one[0] for one in noticed if one}
+    return found.pop() if len(found) == 1 and all(noticed) else "goodput_bps"
+
+
+def _values(flows: Sequence[Flow], metric: str) -> list[float]:
+    return [float((flow.get("metrics") or {}).get(metric) or 0.0) for flow in flows]
 
 
 def _strip(
-    kind: str, flows: Sequence[Flow], content: Mapping[str, Any], names: Mapping[str, str], coloured: Sequence[str]
+    kind: str, flows: Sequence[Flow], content: Mapping[str, Any], names: Mapping[str, str], metric: str, most: float
 ) -> dict[str, Any]:
-    # Of flows some of which have no such value (a transfer that did not end), all are drawn by their goodput.
-    noticed = [qoe.noticed(flow) for flow in flows]
-    found = {one[0] for one in noticed if one}
-    metric = found.pop() if len(found) == 1 and all(noticed) else "goodput_bps"
-    values = [float((flow.get("metrics") or {}).get(metric) or 0.0) for flow in flows]
+    values = _values(flows, metric)
     shares = [usage.by_time(flow) for flow in flows]
     each = -(-len(flows) // _COLUMNS)
     columns = [range(start, min(start + each, len(flows))) for start in range(0, len(flows), each)]
-    most = max(values) or 1.0
     unit = unit_of(metric)
 
-    def bar(group: int) -> str:
-        """The columns of a group (-1: those without a colour); of several flows in a column the mean."""
-        parts = []
-        for place, column in enumerate(columns):
-            inside = [number for number in column if _group(flows[number], coloured) == group]
-            if inside:
-                high = _HIGH * sum(values[number] for number in inside) / len(inside) / most
-                parts.append(_box(place, _HIGH - high, high))
-        return "".join(parts)
+    # Of several flows in a column the mean.
+    highs = [_HIGH * sum(values[number] for number in column) / len(column) / most for column in columns]
+    bars = "".join(_box(place, _HIGH - high, high) for place, high in enumerate(highs))
 
     order = sorted(
         dict.fromkeys(name for one in shares for name in one),
@@ -80,13 +104,6 @@ def _strip(
         parts = [f"{titles[name]} {quantity(share, 'share', 2)}" for name, share in mean.items() if share >= 0.005]
         return f"{who(column)}: {', '.join(parts)}"
 
-    groups = [
-        (f"var(--c{number})" if number >= 0 else "var(--c7)", drawn)
-        for number in (*range(len(coloured)), -1)
-        if (drawn := bar(number))
-    ]
-    if not coloured:
-        groups = [("var(--c0)", drawn) for _, drawn in groups]
     middle = len(flows) // 2
     ends = [f"{flows[place]['name']} {quantity(values[place], unit)}" for place in (0, middle, len(flows) - 1)]
     several = f" A column is the mean of up to {each} flows." if each > 1 else ""
@@ -95,7 +112,7 @@ def _strip(
         "text": f"{title}, worst first, and below it where the time of each went.{several}",
         "ends": f"Worst: {ends[0]} · median: {ends[1]} · best: {ends[2]}",
         "most": quantity(most, unit),
-        "values": _svg(columns, groups, value_of, f"{title} of {len(flows)} flows, worst first: {'; '.join(ends)}"),
+        "values": _svg(columns, [(_HOLLOW, bars)], value_of, f"{title} of {len(flows)} flows, worst first: {'; '.join(ends)}"),
         "shares": _svg(
             columns, [(f"var(--limit-{name.replace('_', '-')}, var(--c7))", drawn) for name, drawn in stacked.items()], time_of,
             "Where the time of each flow went: " + ", ".join(
@@ -103,13 +120,7 @@ def _strip(
                 for name in order
             ) + " on average",
         ),
-        "groups": [(name, f"var(--c{number})") for number, name in enumerate(coloured) if bar(number)] if len(coloured) > 1 else [],
     }  # fmt: skip
-
-
-def _group(flow: Flow, coloured: Sequence[str]) -> int:
-    name = str(flow["group"])
-    return coloured.index(name) if name in coloured else -1
 
 
 def _box(place: int, top: float, high: float) -> str:

@@ -3,7 +3,7 @@
 (() => {
   const source = document.getElementById("explore-data");
   if (!source || typeof uPlot === "undefined") return;
-  const { scientific, digits, shown, style, colour, dashes, pinch, keyboard, axis, key, painted, picture, drawing, csv, buttons, tooltip, shownLines } = window.longhaulFigures;
+  const { scientific, digits, shown, style, colour, dashes, ruled, pinch, keyboard, axis, key, painted, picture, drawing, csv, buttons, tooltip, shownLines } = window.longhaulFigures;
   const data = JSON.parse(source.textContent);
   const bytes = (text) => Uint8Array.from(atob(text), (char) => char.charCodeAt(0)).buffer;
   const axes = data.axes.map((text) => Array.from(new Float64Array(bytes(text))));
@@ -22,6 +22,8 @@
   const switchFlow = (flow, on) => {
     if (!on) { colours.delete(flow); return; }
     if (colours.has(flow)) return;
+    // Of a group that has a colour, flows differ in their dashes.
+    if (data.flows[flow].colour !== undefined) { colours.set(flow, data.flows[flow].colour); return; }
     const taken = new Set(colours.values());
     let free = data.groups.length;
     while (taken.has(free)) free += 1;
@@ -382,7 +384,7 @@
         behind: Boolean(line.capacity || line.reference),
         fill: line.capacity ? () => style("--spread-grey") : line.spread || line.reference ? undefined : () => translucent(stroke()),
         paths: line.spread ? undefined : banded(line.mean && column(line.mean), line.capacity || line.reference),
-        dash: line.reference ? [6, 4] : of_flow || line.spread || line.capacity ? undefined : dashes[line.dash % 4],
+        dash: line.reference ? [6, 4] : of_flow ? dashes[data.flows[line.flow].dash || 0] : line.spread || line.capacity ? undefined : dashes[line.dash % 4],
         width: line.spread ? (line.spread === "median" ? 2.2 : 0.7) : line.capacity ? 0.8 : 1.4,
         points: { show: false },
       };
@@ -459,7 +461,7 @@
       const list = document.createElement("div");
       list.className = "key-lines";
       place.append(list);
-      legends.push(list);
+      legends.push([list, new Set(figure.series.map(({ flow }) => flow))]);
       const parts = (wanted) => figure.series.map((line, number) => [line, number + 1]).filter(([line]) => wanted(line));
       key(place, [
         ...parts((line) => line.spread === "median").map(([line, number]) => ({
@@ -481,12 +483,13 @@
 
   // --- the names of flows below each figure, which switch them in all: those that are shown, and those that were
   const legends = [], named = 12, listed = new Set(data.shown);
-  const nameFlows = () => legends.forEach((list) => {
-    const found = [...listed].slice(0, named).map((flow) => {
+  const nameFlows = () => legends.forEach(([list, drawn]) => {
+    const here = [...listed].filter((flow) => drawn.has(flow));
+    const found = here.slice(0, named).map((flow) => {
       const item = document.createElement("button"), chip = document.createElement("i"), on = colours.has(flow);
       item.type = "button";
       item.setAttribute("aria-pressed", String(on));
-      chip.style.borderTop = `3px solid ${on ? colour(colours.get(flow)) : "transparent"}`;
+      ruled(chip, 3, data.flows[flow].dash, on ? colour(colours.get(flow)) : "transparent");
       item.append(chip, data.flows[flow].name);
       item.addEventListener("click", () => {
         const place = [...list.children].indexOf(item);
@@ -496,7 +499,7 @@
       });
       return item;
     });
-    if (listed.size > named) found.push(`and ${listed.size - named} more`);
+    if (here.length > named) found.push(`and ${here.length - named} more`);
     list.replaceChildren(...found);
   });
   // --- the panel of flows: one switch for all figures, with a filter that keeps 500 flows in reach

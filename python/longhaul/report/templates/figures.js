@@ -34,6 +34,12 @@ window.longhaulFigures = (() => {
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const colour = (number) => style(`--c${number % 8}`);
   const dashes = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
+  // A line of a legend: an edge with the same dashes.
+  const ruled = (chip, size, dash, paint) => {
+    const kind = Number(dash || 0) % 4;
+    chip.style.borderTop = `${size}px ${["solid", "dashed", "dotted", "solid"][kind]} ${paint}`;
+    chip.style.borderImage = kind === 3 ? `repeating-linear-gradient(90deg, ${paint} 0 9px, transparent 9px 12px, ${paint} 12px 14px, transparent 14px 17px) ${size}` : "";
+  };
 
   // --- two fingers: apart to zoom in, along to move. What was under each stays under it, on every axis that `set` takes.
   const stretched = (from, to, places, length, log) => {
@@ -129,7 +135,7 @@ window.longhaulFigures = (() => {
     for (const entry of entries) {
       const item = document.createElement(entry.toggle ? "button" : "span");
       const chip = document.createElement("i");
-      const paint = () => { chip.style.borderTop = `${entry.block ? 10 : 3}px ${entry.dash ? "dashed" : "solid"} ${entry.paint()}`; };
+      const paint = () => { ruled(chip, entry.block ? 10 : 3, entry.dash, entry.paint()); };
       paint();
       painted.push(paint);
       item.append(chip, entry.label);
@@ -147,5 +153,5 @@ window.longhaulFigures = (() => {
     if (entries.length) place.append(list);
   };
 
-  return { scientific, digits, shown, style, colour, dashes, pinch, keyboard, axis, key, painted };
+  return { scientific, digits, shown, style, colour, dashes, ruled, pinch, keyboard, axis, key, painted };
 })();

@@ -92,6 +92,8 @@ window.longhaulPanel = (panel, { style, colour, dashes, digits, scientific, key,
       stroke: () => style("--ink"),
       grid: { show: !cells, stroke: () => style("--line"), width: 1 },
       ticks: { stroke: () => style("--line"), width: 1 },
+      // Numbers beside each other do not touch.
+      space: side === 2 ? 72 : 30,
       font,
       labelFont: font,
       // Rows have the parameter in their names.
