@@ -25,8 +25,8 @@ from longhaul import study as lab
 from longhaul_studies import NotRun, Results, Row, Target, verdict
 from values_near_papers import NEAR
 
-#: Results that are drawn, and changes that are tried on each.
-DRAWS, CHANGES = 25, 60
+#: Results that are drawn, and changes that are tried on each. A comparison of two ratios of three changes in one of thirty draws.
+DRAWS, CHANGES = 100, 60
 #: Changes of real results that are tried.
 TRIES = 4000
 EXCEPTIONS: dict[str, dict[str, str]] = {
