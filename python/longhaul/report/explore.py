@@ -382,7 +382,7 @@ def _order(result: Result, figures: Sequence[dict[str, Any]]) -> tuple[str, ...]
     if not waiting:
         return _ORDER
     flows = result.summary["flows"]
-    trips = next((figure["series"] for figure in figures if figure["id"] == "srtt_s"), [])
+    trips: list[dict[str, Any]] = next((figure["series"] for figure in figures if figure["id"] == "srtt_s"), [])
     known = any(str(flows[line["flow"]]["group"]) in waiting for line in trips if "flow" in line)
     first = _OF_WAITING if known else _OF_WAITING[::-1]
     return (*first, *(name for name in _ORDER if name not in first))
