@@ -5,7 +5,7 @@ use crate::allotment::Allotment;
 use crate::class::{self, Class, MOST, Period, Quota, Share};
 use crate::config::{Config, Key, Mode};
 use crate::node::Node;
-use crate::table::Entry;
+use crate::table::{Entry, InTunnel};
 use crate::volumes::Volumes;
 use longhaul_hop::wire::CLASSES;
 use longhaul_hop::{Bounds, PeerId, Portion};
@@ -94,6 +94,11 @@ fn class_of(config: &Config, (client, server, dscp): (IpAddr, SocketAddr, u8)) -
     config.class.iter().enumerate().find(|(_, class)| class.matches(client, server, dscp))
 }
 
+/// The class of a connection in the tunnel, with its place in the file.
+fn class_in<'a>(config: &'a Config, entry: &Entry, carried: &InTunnel) -> Option<(usize, &'a Class)> {
+    class_of(config, (entry.ends.client.ip(), entry.ends.server, carried.dscp))
+}
+
 /// Its number in the hop. 0 is for connections without a class.
 fn number_of(index: usize) -> u16 {
     u16::try_from(index + 1).unwrap_or(0)
@@ -154,14 +159,13 @@ impl Classes {
     /// Counts what a connection has carried since the last time.
     pub fn count(&self, config: &Config, entry: &Entry) {
         let Some(carried) = entry.carried.get() else { return };
-        let (client, server) = (entry.ends.client.ip(), entry.ends.server);
-        let Some((_, class)) = class_of(config, (client, server, carried.dscp)) else { return };
+        let Some((_, class)) = class_in(config, entry, carried) else { return };
         let bytes = {
             let flow = entry.flow();
             flow.up.ledger().received + flow.down.ledger().received
         };
         let news = bytes.saturating_sub(entry.counted.swap(bytes, Ordering::Relaxed));
-        self.lock().count(&class.name, &client.to_canonical().to_string(), news);
+        self.lock().count(&class.name, &entry.ends.client.ip().to_canonical().to_string(), news);
     }
 
     /// True if a ceiling or a used-up quota slows a connection down. What others of its class do then decides how long it takes.
@@ -169,9 +173,8 @@ impl Classes {
         let Some(carried) = entry.carried.get().filter(|carried| !carried.flow.is_pooled()) else {
             return false;
         };
-        let (client, server) = (entry.ends.client.ip(), entry.ends.server);
-        let class = class_of(config, (client, server, carried.dscp));
-        class.is_some_and(|(index, class)| self.lock().slows(index, class, client))
+        let class = class_in(config, entry, carried);
+        class.is_some_and(|(index, class)| self.lock().slows(index, class, entry.ends.client.ip()))
     }
 
     /// The rate that the hub has set for this terminal.
@@ -374,8 +377,8 @@ fn apply_at_terminal(node: &Node, config: &Config) {
     }
     for entry in alive {
         let Some(carried) = entry.carried.get() else { continue };
-        let (client, server) = (entry.ends.client.ip(), entry.ends.server);
-        let class = class_of(config, (client, server, carried.dscp));
+        let client = entry.ends.client.ip();
+        let class = class_in(config, &entry, carried);
         let number = class.map_or(0, |(index, class)| inside.number(index, class, client));
         if carried.class.swap(number, Ordering::Relaxed) != number {
             carried.tunnel.classify(carried.flow, number);

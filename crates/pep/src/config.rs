@@ -212,6 +212,17 @@ pub struct Intercept {
     pub untracked: bool,
 }
 
+impl Config {
+    /// The rules of this node, if it has some. A hub takes nothing in, but finds what servers send to its clients' addresses where a
+    /// terminal has `sources`.
+    pub(crate) fn rules(&self) -> Option<Intercept> {
+        if self.mode != Mode::Hub {
+            return self.intercept.clone();
+        }
+        let binds = self.terminal.iter().any(|terminal| !terminal.sources.is_empty());
+        binds.then(|| self.intercept.clone().unwrap_or_default())
+    }
+}
 impl Default for Intercept {
     fn default() -> Intercept {
         Intercept {

@@ -56,8 +56,9 @@ pub fn run(path: &Path) -> Result<(), Error> {
     check_legs(&config)?;
     let failed = |why| Error::system("start threads", why);
     // What needs more rights than the node has afterwards.
-    let claim = intercepted(&config, &[]).map(|(intercept, ..)| claim::claim(&intercept)).transpose()?;
-    let helper = intercepted(&config, &[]).map(|_| Interception::start()).transpose()?;
+    let rules = config.rules();
+    let claim = rules.as_ref().map(claim::claim).transpose()?;
+    let helper = rules.map(|_| Interception::start()).transpose()?;
     let (udp, lanes) = (start::sockets(&config)?, start::lane_socket(&config)?);
     let confirming = config.intercept.as_ref().filter(|_| config.mode != Mode::Hub);
     let confirm = confirming.map(Confirm::open).transpose()?.flatten();
@@ -138,7 +139,7 @@ async fn serve(
             hop.spawn(async move {
                 let why = why_ended(driving).await;
                 tracing::error!("nothing moves the tunnel's datagrams any more: {why}; this node stops");
-                node.deaf.send_replace(Some("the tunnel's task has ended"));
+                node.fault.send_replace(Some("the tunnel's task has ended"));
             });
         }
         std::thread::Builder::new()
@@ -245,15 +246,9 @@ fn carriers(
     Ok(())
 }
 
-/// What is to be installed, and the hubs that servers must be behind. A hub takes nothing in, but finds what servers send to its clients'
-/// addresses.
+/// What is to be installed, and the hubs that servers must be behind.
 pub(crate) fn intercepted(config: &Config, hubs: &[IpAddr]) -> Option<(Intercept, Limits, Vec<IpAddr>)> {
-    let binds = config.terminal.iter().any(|terminal| !terminal.sources.is_empty());
-    let intercept = match config.mode {
-        Mode::Hub => binds.then(|| config.intercept.clone().unwrap_or_default()),
-        _ => config.intercept.clone(),
-    };
-    let intercept = intercept?;
+    let intercept = config.rules()?;
     let behind = config.mode == Mode::Terminal && !intercept.local;
     Some((intercept, config.limits, if behind { hubs.to_vec() } else { vec![] }))
 }
@@ -291,10 +286,10 @@ async fn until_stopped(node: &Arc<Node>, path: &Path) -> Result<(), Error> {
     let on = |kind| signal(kind).map_err(|why| Error::system("listen to signals", why));
     let (mut terminate, mut interrupt, mut hangup) =
         (on(SignalKind::terminate())?, on(SignalKind::interrupt())?, on(SignalKind::hangup())?);
-    let (mut stop, mut deaf) = (node.stop.subscribe(), node.deaf.subscribe());
+    let (mut stop, mut fault) = (node.stop.subscribe(), node.fault.subscribe());
     loop {
         tokio::select! {
-            Ok(why) = deaf.wait_for(Option::is_some) => {
+            Ok(why) = fault.wait_for(Option::is_some) => {
                 return Err(Error::system("go on", why.unwrap_or_default()));
             }
             _ = terminate.recv() => return Ok(()),
@@ -422,7 +417,7 @@ async fn watch(node: Arc<Node>) {
             let interception = node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             interception.as_ref().is_some_and(|helper| !helper.is_alive())
         };
-        if helpless && node.deaf.send_replace(Some("the helper process for nftables has ended")).is_none() {
+        if helpless && node.fault.send_replace(Some("the helper process for nftables has ended")).is_none() {
             tracing::error!(
                 "the helper process for nftables has ended: new connections pass, this node stops"
             );

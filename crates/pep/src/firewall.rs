@@ -55,9 +55,8 @@ fn protocols(carrier: Carrier) -> &'static [&'static str] {
 impl Firewall {
     /// A shell script that makes the rules that a node with this configuration needs, with what takes them back.
     pub fn recipe(self, config: &Config) -> String {
-        let intercept = config.intercept.clone().unwrap_or_default();
         if config.mode != Mode::Hub {
-            return self.of_intercepted(&intercept);
+            return self.of_intercepted(&config.rules().unwrap_or_default());
         }
         let mut text = String::new();
         if let Some((port, carrier)) =
@@ -67,9 +66,9 @@ impl Firewall {
             text += &self.of_port(port, protocols(carrier));
         }
         // Servers' answers to the clients' addresses come in by the mark.
-        if config.terminal.iter().any(|terminal| !terminal.sources.is_empty()) {
+        if let Some(rules) = config.rules() {
             text += "\n# for what servers send to the addresses of `sources`\n";
-            text += &self.of_intercepted(&intercept);
+            text += &self.of_intercepted(&rules);
         }
         text
     }

@@ -77,7 +77,7 @@ async fn carry(node: Arc<Node>, incoming: Incoming) {
     let Ok(entry) = node.shared.table.enter(ends) else { return leg.refuse(ResetCode::NoResources) };
     let (ways, outward) = node.config(|config| {
         // Without rules nobody looks at the mark, which takes a capability.
-        let mark = crate::daemon::intercepted(config, &[]).map_or(0, |(intercept, ..)| intercept.own_mark);
+        let mark = config.rules().map_or(0, |rules| rules.own_mark);
         let outward = Outward {
             leg: config.server_leg.clone(),
             timeouts: config.timeouts,

@@ -105,7 +105,7 @@ pub(crate) struct Node {
     pub shut: Mutex<Shut>,
     pub stop: watch::Sender<bool>,
     /// Why this node stops by itself, as when the gate cannot be shut any more: the listeners close, without which everything passes.
-    pub deaf: watch::Sender<Option<&'static str>>,
+    pub fault: watch::Sender<Option<&'static str>>,
     /// Turns true when it drains: proxies and forwards take no new clients, who find nobody there and go elsewhere.
     pub draining: watch::Sender<bool>,
     /// Openings that wait for the server's answer.
@@ -192,7 +192,7 @@ impl Node {
             interception: Mutex::new(None),
             shut: Mutex::new(shut),
             stop: watch::Sender::new(false),
-            deaf: watch::Sender::new(None),
+            fault: watch::Sender::new(None),
             draining: watch::Sender::new(false),
             confirm,
             hubs: OnceLock::new(),
@@ -254,14 +254,14 @@ impl Node {
     /// Takes connections of a listener, until the node drains. Lack of descriptors and memory is waited out, with what the kernel has
     /// accepted; each listener has one of the reserve for that.
     pub async fn accept(self: Arc<Self>, listener: TcpListener, entrance: Entrance, to: Option<SocketAddr>) {
-        let (mut deaf, mut draining) = (self.deaf.subscribe(), self.draining.subscribe());
+        let (mut fault, mut draining) = (self.fault.subscribe(), self.draining.subscribe());
         // Intercepted clients pass by, which the gate sees to.
         let closes = entrance != Entrance::Intercepted;
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
                 _ = draining.wait_for(|draining| *draining), if closes => return,
-                _ = deaf.wait_for(Option::is_some) => return,
+                _ = fault.wait_for(Option::is_some) => return,
             };
             let lack = match accepted {
                 Ok((stream, client)) => {
@@ -285,7 +285,7 @@ impl Node {
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     tokio::select! {
                         () = descriptors::freed_for_clients() => {}
-                        _ = deaf.wait_for(Option::is_some) => return,
+                        _ = fault.wait_for(Option::is_some) => return,
                     }
                 }
             }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -249,8 +250,11 @@ def _scripted(section: Mapping[str, Any], way: Way, duration: float) -> tuple[st
     words = next((text for text in way.events if " changes of " in text), "")
     if len(steps) < 2 or not words or not duration or way.rate is None:
         return None
-    times = [(place + 0.5) * duration / POINTS for place in range(POINTS)]
-    rates = [next((rate for at, rate in reversed(steps) if at <= time), way.rate) for time in times]
+    from ..course import Steps  # with numpy, which few drawings need
+
+    times, values = zip((-math.inf, way.rate), *steps, strict=True)
+    course = Steps(times, values)
+    rates = [course.at((place + 0.5) * duration / POINTS) for place in range(POINTS)]
     return words, [rate / max(rates) for rate in rates]
 
 

@@ -408,6 +408,7 @@ def _flow_figures(columns: Columns, result: Result) -> None:
     rtt = max((float(flow["base_rtt_s"] or 0.0) for flow in flows), default=0.0)
     sample = float(times[1] - times[0]) if len(times) > 1 else 1.0
     points = int(min(_POINTS, max(100, _ALL / len(flows))))
+    links = course.links_over_time(result)
     for column, title, unit, mean, caption in _OF_FLOWS:
         if len(flows) > 100 and column == "throughput_bps":
             continue  # it adds little to goodput, and much to the size
@@ -432,7 +433,7 @@ def _flow_figures(columns: Columns, result: Result) -> None:
             # What holds from the start is drawn from there, and not from the end of the first mean.
             shown_times = np.append(0.0, shown_times)
             shown = np.hstack([np.full((len(shown), 1), np.nan), shown])
-        behind = _capacity(result, shown_times, shown) if unit == "bit/s" else None
+        behind = _capacity(result, links, shown_times, shown) if unit == "bit/s" else None
         small_times, small = decimated(shown_times, shown, points)
         axis = columns.axis(small_times)
         if behind:
@@ -452,7 +453,7 @@ def _flow_figures(columns: Columns, result: Result) -> None:
             figure["series"].append({"flow": number, "axis": axis, "label": str(flows[number]["name"]), **packed})
         if len(flows) > FEW:  # after the flows: the median is drawn above them
             _spread(columns, figure, result, shown_times, shown, points)
-        _reference(figure, result, axis, small_times)
+        _reference(figure, result, links, axis, small_times)
         figure["alt"] = _alt(title, unit, [str(flow["name"]) for flow in flows], shown)
         columns.figures.append(figure)
 
@@ -484,7 +485,9 @@ def _end_with_flows(rows: NDArray[np.float64], times: Values, result: Result) ->
 _NEAR = 0.4
 
 
-def _capacity(result: Result, times: Values, rows: NDArray[np.float64]) -> tuple[str, Values] | None:
+def _capacity(
+    result: Result, links: Sequence[course.Link], times: Values, rows: NDArray[np.float64]
+) -> tuple[str, Values] | None:
     """What the busiest link on the flows' way could carry, as its script or its measurement has it, with a name for it."""
     flows = result.summary["flows"]
     ways = {number for flow in flows for number in flow.get("data_path") or ()}
@@ -493,7 +496,7 @@ def _capacity(result: Result, times: Values, rows: NDArray[np.float64]) -> tuple
     if link is None or not most:
         return None
     is_measured = course.follows_measurement(content_of(result), str(link["name"]))
-    steps = course.links_over_time(result)[number]
+    steps = links[number]
     values = course.capacity(result, number, steps, times, is_measured=is_measured)
     if not np.isfinite(values).any() or most < _NEAR * float(np.nanmedian(values)):
         return None
@@ -501,13 +504,12 @@ def _capacity(result: Result, times: Values, rows: NDArray[np.float64]) -> tuple
     return f"capacity of {link_name(link)}{constant}", values
 
 
-def _reference(figure: dict[str, Any], result: Result, axis: int, times: Values) -> None:
+def _reference(figure: dict[str, Any], result: Result, links: Sequence[course.Link], axis: int, times: Values) -> None:
     """An equal share of the path as a dashed line, where it is the same for all flows; a single flow has the link's capacity for it."""
     flows = [flow for flow in result.summary["flows"] if "predicted" in flow]
     has_capacity = any(one.get("capacity") for one in figure["series"])
     if figure["id"] != "goodput_bps" or (has_capacity and len(flows) == 1):
         return
-    links = course.links_over_time(result)
     # Flows that go the same way at the same size have the same share.
     alike = {
         (tuple(flow.get("data_path") or ()), flow["mss_bytes"], flow.get("access_rate_bps")): flow for flow in flows
