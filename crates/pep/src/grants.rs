@@ -23,18 +23,18 @@ pub(crate) async fn serve(node: Arc<Node>) {
     loop {
         let _ = tokio::time::timeout(LOOK, node.granting.notified()).await;
         let free = free(&node);
-        let next = node.room().next(Instant::now(), free);
-        let Some(next) = next else { continue };
+        let grant = node.room().next(Instant::now(), free);
+        let Some(grant) = grant else { continue };
         let begin = Instant::now();
         let changing = node.clone();
         let done = tokio::task::spawn_blocking(move || {
             let interception = changing.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            interception.as_ref().map_or(Ok(()), |interception| interception.set_room(next))
+            interception.as_ref().map_or(Ok(()), |interception| interception.set_room(grant))
         });
         if let Ok(Err(why)) = done.await {
             tracing::warn!("{why}");
         }
-        tracing::debug!(next, free, ms = begin.elapsed().as_millis(), "openings granted");
+        tracing::debug!(?grant, free, ms = begin.elapsed().as_millis(), "openings granted");
     }
 }
 

@@ -7,6 +7,7 @@ use crate::config::{Intercept, Limits};
 use crate::diagnosis::Cause;
 use crate::passage::Look;
 use crate::plan::Gate;
+use crate::room::Grant;
 use crate::system::Rules;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
@@ -28,7 +29,7 @@ enum Task {
     Replace { gate: Gate, intercept: Intercept, limits: Limits, hubs: Vec<IpAddr> },
     Hubs { hubs: Vec<IpAddr> },
     Gate { gate: Gate },
-    Room { openings: usize },
+    Room { grant: Grant },
     LeaveAlone { client: IpAddr, seconds: u64 },
     Look,
     Repair,
@@ -115,8 +116,8 @@ impl Interception {
     }
 
     /// Lets the kernel take in so many openings from now on.
-    pub fn set_room(&self, openings: usize) -> Result<(), Error> {
-        self.order(&Task::Room { openings })
+    pub fn set_room(&self, grant: Grant) -> Result<(), Error> {
+        self.order(&Task::Room { grant })
     }
 
     /// Lets new connections of one client pass untouched for some seconds.
@@ -227,7 +228,7 @@ pub fn commands(line: &str) -> Option<String> {
             both(&intercept, &limits)
         }
         Task::LeaveAlone { client, seconds } => plan::leave_alone(&Intercept::default(), client, seconds),
-        Task::Room { openings } => plan::room(&Intercept::default(), openings),
+        Task::Room { grant } => plan::room(&Intercept::default(), grant),
         Task::Hubs { .. } | Task::Gate { .. } | Task::Repair | Task::Look | Task::Causes | Task::Remove => {
             plan::remove(&Intercept::default())
         }
@@ -284,7 +285,7 @@ fn act(rules: &mut Option<Rules>, task: Task) -> Result<Answer, Error> {
         }
         Task::Hubs { hubs } => rules.as_mut().ok_or_else(missing)?.set_hubs(hubs),
         Task::Gate { gate } => rules.as_mut().ok_or_else(missing)?.set_gate(gate)?,
-        Task::Room { openings } => rules.as_ref().ok_or_else(missing)?.set_room(openings)?,
+        Task::Room { grant } => rules.as_ref().ok_or_else(missing)?.set_room(grant)?,
         Task::LeaveAlone { client, seconds } => {
             rules.as_ref().ok_or_else(missing)?.leave_alone(client, seconds)?;
         }

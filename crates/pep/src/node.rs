@@ -16,7 +16,7 @@ use crate::page::saved::{Saved, Transfer};
 use crate::passage::Passage;
 use crate::plan::Gate;
 use crate::relay::{Relay, Shared, end_of};
-use crate::room::{self, Room};
+use crate::room::{self, Grant, Room};
 use crate::socks::{Host, Reply, Request, Step};
 use crate::table::{Ends, Entrance, Entry, Onward};
 use crate::timer::std_time;
@@ -246,7 +246,7 @@ impl Node {
         let interception = self.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let Some(interception) = interception.as_ref() else { return Ok(()) };
         if shut.gate() != Gate::Shut {
-            interception.set_room(self.room().open(Instant::now(), grants::free(self)))?;
+            interception.set_room(Grant::Anew(self.room().open(Instant::now(), grants::free(self))))?;
         }
         interception.set_gate(shut.gate())
     }

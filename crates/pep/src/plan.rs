@@ -12,7 +12,7 @@
 
 use crate::config::{Intercept, Limits};
 use crate::prefix::{Ports, Prefix};
-use crate::room::FIRST;
+use crate::room::{FIRST, Grant};
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 
@@ -169,10 +169,13 @@ pub fn gate(gate: Gate, intercept: &Intercept, limits: &Limits, around: &Around)
     text + &admission(gate, intercept, limits, around, &format!("add rule inet {table} admit "))
 }
 
-/// Commands that let the kernel take in so many openings from now on; others pass untouched.
-pub fn room(intercept: &Intercept, openings: usize) -> String {
+/// Commands that change how many openings the kernel takes in; others pass untouched.
+pub(crate) fn room(intercept: &Intercept, grant: Grant) -> String {
     let table = name(intercept);
-    let mut text = format!("flush chain inet {table} room\n");
+    let (mut text, openings) = match grant {
+        Grant::Anew(openings) => (format!("flush chain inet {table} room\n"), openings),
+        Grant::More(openings) => (String::new(), openings),
+    };
     if openings > 0 {
         text += &format!("add rule inet {table} room {}\n", granted(openings));
     }

@@ -1,6 +1,7 @@
 //! How many new connections the kernel may take in by itself. What it has accepted is served, so it gets no more than there is room for:
 //! the table's chain `room` takes in so many openings and no more, and others pass untouched. The daemon grants more as they arrive.
 
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,19 @@ const MOST: usize = 2048;
 /// So many have arrived, or half of a smaller grant: it is time for the next one. On a busy machine, rules take half a second to change,
 /// in which thousands of openings come. What is granted while much of a small room may still arrive would be less than the room.
 const ENOUGH: usize = MOST / 4;
+
+/// How the kernel's allowance changes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Grant {
+    /// So many from now on, in the place of what is left of earlier grants.
+    Anew(usize),
+    /// So many besides what is left.
+    More(usize),
+}
+
+/// A grant grows by a quarter at least, so that there are few of them.
+const GROWTH: usize = 4;
 
 /// What was granted and has not arrived.
 #[derive(Debug)]
@@ -73,19 +87,25 @@ impl Room {
         self.grant(now, granted);
     }
 
-    /// What is to be granted now in the place of what is left, if that is to change; `free` more connections can be served.
-    pub fn next(&mut self, now: Instant, free: usize) -> Option<usize> {
+    /// What is to be granted now, if anything is to change; `free` more connections can be served.
+    pub fn next(&mut self, now: Instant, free: usize) -> Option<Grant> {
         self.late.retain(|(until, _)| now < *until);
         let possible = self.possible();
         let next = free.saturating_sub(possible).min(self.most);
         // Proxies take room too. A few more than there may be are served, rather than that some pass for each of theirs.
         let shrinks = possible > free + free / 4 && self.left > 0;
-        let grows = next > self.left && (self.is_used_up() || next >= 2 * self.left);
-        if !shrinks && !grows {
+        if shrinks || (next > self.left && self.is_used_up()) {
+            self.grant(now, next);
+            return Some(Grant::Anew(next));
+        }
+        // While nothing arrives, what is left may still be taken in, so that a grant in its place would never be larger than half of the room.
+        let more = next.min(self.most.saturating_sub(self.left));
+        if more == 0 || more * GROWTH < self.left {
             return None;
         }
-        self.grant(now, next);
-        Some(next)
+        self.granted += more;
+        self.left += more;
+        Some(Grant::More(more))
     }
 
     fn grant(&mut self, now: Instant, granted: usize) {
@@ -105,15 +125,25 @@ mod tests {
         let (now, mut room) = (Instant::now(), Room::new(100, 4096));
         assert_eq!((0..100).filter(|_| room.arrive()).count(), 51, "from the half on");
         assert_eq!(room.next(now, 0), None, "nothing is left");
-        assert_eq!(room.next(now, 10), Some(10));
+        assert_eq!(room.next(now, 10), Some(Grant::Anew(10)));
         assert_eq!(room.next(now, 10), None);
+    }
+
+    /// A bound of 25 that rises to 50 while no connection comes: half of what a full terminal was notified of stayed closed until then.
+    #[test]
+    fn a_bound_that_rises_is_granted_before_anybody_comes() {
+        let (now, mut room) = (Instant::now(), Room::new(25, 4096));
+        assert_eq!(room.next(now, 30), None, "a fifth is left for later");
+        assert_eq!(room.next(now, 50), Some(Grant::More(25)));
+        assert_eq!(room.next(now, 50), None);
+        assert_eq!((0..50).filter(|_| room.arrive()).count(), 26, "from the half on");
     }
 
     #[test]
     fn what_others_take_is_taken_back() {
         let (now, mut room) = (Instant::now(), Room::new(100, 4096));
-        assert_eq!(room.next(now, 40), Some(0), "all hundred may be on their way");
-        assert_eq!(room.next(now + LATE, 40), Some(40), "they were not");
+        assert_eq!(room.next(now, 40), Some(Grant::Anew(0)), "all hundred may be on their way");
+        assert_eq!(room.next(now + LATE, 40), Some(Grant::Anew(40)), "they were not");
     }
 
     #[test]
@@ -127,7 +157,8 @@ mod tests {
     fn a_short_queue_is_never_filled() {
         let (now, mut room) = (Instant::now(), Room::new(10, 128));
         (0..10).for_each(|_| assert!(room.arrive() || room.arrived < 5));
-        assert_eq!(room.next(now, 10_000), Some(64));
+        assert_eq!(room.next(now, 10_000), Some(Grant::Anew(64)));
+        assert_eq!(room.next(now, 10_000), None, "nor by more");
     }
 
     /// Openings at a steady rate while each change of the rules takes 0.6 s, as it does on a busy machine: all are taken in. With grants from
@@ -139,8 +170,10 @@ mod tests {
         // 2,400 in a second.
         for n in 0..24_000 {
             let now = begin + Duration::from_micros(n * 1_000_000 / 2_400);
-            if let Some((_, next)) = coming.take_if(|(at, _)| *at <= now) {
-                tokens = next;
+            match coming.take_if(|(at, _)| *at <= now) {
+                Some((_, Grant::Anew(next))) => tokens = next,
+                Some((_, Grant::More(more))) => tokens += more,
+                None => {}
             }
             if wanted && coming.is_none() {
                 wanted = false;
@@ -162,6 +195,15 @@ mod tests {
         tokens: usize,
         granted: usize,
         on_their_way: Vec<Instant>,
+    }
+
+    impl Kernel {
+        fn take(&mut self, grant: Grant) {
+            match grant {
+                Grant::Anew(next) => (self.tokens, self.granted) = (next, next),
+                Grant::More(more) => (self.tokens, self.granted) = (self.tokens + more, self.granted + more),
+            }
+        }
     }
 
     /// Whatever comes when, no more than there may be is ever served, and with time there is room for all of it again.
@@ -193,8 +235,8 @@ mod tests {
                 }
                 assert!(alive <= bound, "{seed}: {alive} of {bound}");
                 alive -= draw(2500).min(alive);
-                if let Some(next) = room.next(now, bound - alive) {
-                    (kernel.tokens, kernel.granted) = (next, next);
+                if let Some(grant) = room.next(now, bound - alive) {
+                    kernel.take(grant);
                 }
                 let possible = alive + kernel.tokens + kernel.on_their_way.len();
                 assert!(possible <= bound, "{seed}: {possible} of {bound}");
@@ -203,12 +245,12 @@ mod tests {
             for _ in 0..300 {
                 now += Duration::from_secs(1);
                 (0..kernel.granted.div_ceil(64).min(bound)).for_each(|_| _ = room.arrive());
-                if let Some(next) = room.next(now, bound) {
-                    kernel.granted = next;
+                if let Some(grant) = room.next(now, bound) {
+                    kernel.take(grant);
                 }
             }
             let granted = kernel.granted;
-            assert!(granted * 4 >= bound.min(room.most), "{seed}: {granted} of {bound}");
+            assert!(granted * 5 >= bound.min(room.most) * 4, "{seed}: {granted} of {bound}");
         }
     }
 }

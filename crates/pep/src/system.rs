@@ -7,6 +7,7 @@ use crate::netlink::{Packet, Way};
 use crate::passage::Look;
 use crate::plan::{self, Around, Gate};
 use crate::prefix::Prefix;
+use crate::room::Grant;
 use crate::{Error, claim, netlink};
 use std::net::IpAddr;
 
@@ -157,8 +158,8 @@ impl Rules {
     }
 
     /// Lets the kernel take in so many openings from now on.
-    pub fn set_room(&self, openings: usize) -> Result<(), Error> {
-        nft(&plan::room(&self.intercept, openings))
+    pub fn set_room(&self, grant: Grant) -> Result<(), Error> {
+        nft(&plan::room(&self.intercept, grant))
     }
 
     /// Installs the table of a changed configuration in the place of the present one.

@@ -86,7 +86,8 @@ fn fill_one_hub(rates: &'static str) {
     // One alone has all of the room a moment later.
     burst_from(&two.bed, "c", 500, || {});
     let new = accepted(&first) - before[0];
-    assert!(new >= 45, "{new} were accelerated");
+    // The kernel's grant grows by a quarter at least: it is within a fifth of the 50 that each has while both are there.
+    assert!(new >= 40, "{new} were accelerated");
     assert_eq!(hub.status()["refused"], serde_json::json!({}));
     for daemon in [&first, &second, &hub] {
         assert_eq!(daemon.status()["ledger_balances"], true);
