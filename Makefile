@@ -93,16 +93,8 @@ test-slow-python: install $(STAMPS)/dev $(STAMPS)/ray
 	$(BIN)/pytest --numprocesses auto --dist worksteal --all --part $(PART) -m "slow and not alone and not long" || [ $$? = 5 ]
 	$(BIN)/pytest --all --part $(PART) -m "slow and alone and not long" || [ $$? = 5 ]
 
-# All with the features of the whole workspace: `-p` would choose others, and compile and keep most crates a second time.
-REAL := cargo test --workspace --locked
-REAL_TESTS := --test emu --test leaks --test pep
-# A test that waits for 75 s needs no processor: it runs beside the others.
-WAITING := an_outage_of_75_seconds
 test-real: check-tools
-	@if missing=$$(scripts/can-send-packets); then \
-	  set -e; $(REAL) $(REAL_TESTS) --no-run; \
-	  $(REAL) --test pep -- --ignored $(WAITING) & waiting=$$!; trap 'kill $$waiting 2>/dev/null || true' EXIT; \
-	  $(REAL) $(REAL_TESTS) -- --ignored --skip $(WAITING); wait $$waiting; else \
+	@if missing=$$(scripts/can-send-packets); then scripts/real-packets; else \
 	  scripts/ignored-tests crates/emu crates/pep; echo "$$missing" | sed 's/^/skipped, since /'; fi
 
 test-ns2: check-tools
