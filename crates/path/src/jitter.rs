@@ -92,25 +92,12 @@ impl JitterSpec {
     /// # Errors
     /// The field, and what is wrong with it.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        match &self.distribution {
-            Distribution::Normal { mean, deviation } if *mean < *deviation * 4 => Err((
-                "distribution",
-                format!(
-                    "the mean must be at least four deviations ({}), not {mean}: the link's `delay` is the shortest one; for a mean delay \
-                     of 50 ms with a deviation of 5 ms write delay = \"30 ms\" and a mean of 20 ms here",
-                    *deviation * 4
-                ),
-            )),
-            Distribution::Table { values } if values.windows(2).any(|pair| pair[0] >= pair[1]) => Err((
-                "distribution",
-                "each of the table's values must be longer than the one before".to_string(),
-            )),
-            _ if self.correlation.get() > 0.0 && !self.overtaking => Err((
-                "correlation",
-                "goes with overtaking = true: in order, the delay changes with time".to_string(),
-            )),
-            _ => Ok(()),
+        self.distribution.check().map_err(|message| ("distribution", message))?;
+        if self.correlation.get() > 0.0 && !self.overtaking {
+            let message = "goes with overtaking = true: in order, the delay changes with time";
+            return Err(("correlation", message.to_string()));
         }
+        Ok(())
     }
 }
 
@@ -122,6 +109,26 @@ const STEPS_OF_HALVING: i32 = 8;
 const HALVINGS: i32 = 20;
 
 impl Distribution {
+    /// What types do not check.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match self {
+            Distribution::Normal { mean, deviation } if *mean < *deviation * 4 => Err(format!(
+                "the mean must be at least four deviations ({}), not {mean}: the link's `delay` is the shortest one; for a mean delay of \
+                 50 ms with a deviation of 5 ms write delay = \"30 ms\" and a mean of 20 ms here",
+                *deviation * 4
+            )),
+            Distribution::Table { values } if values.windows(2).any(|pair| pair[0] >= pair[1]) => {
+                Err("each of the table's values must be longer than the one before".to_string())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Draws that resemble each the one before it, by the autocorrelation of the normal numbers behind them.
+    pub(crate) fn draws(&self, correlation: Probability, random: Random) -> Draws {
+        Draws { quantiles: self.quantiles(), correlation: correlation.get(), last: None, random }
+    }
+
     fn quantiles(&self) -> Quantiles {
         let nanos = |duration: &Duration| duration.as_nanos() as f64;
         match self {
@@ -193,12 +200,7 @@ impl Jitter {
             return None;
         }
         Some(if spec.overtaking {
-            Jitter::Each(Box::new(Draws {
-                quantiles,
-                correlation: spec.correlation.get(),
-                last: None,
-                random,
-            }))
+            Jitter::Each(Box::new(spec.distribution.draws(spec.correlation, random)))
         } else {
             Jitter::Moving(Box::new(Moving::new(quantiles, random)))
         })
@@ -206,10 +208,10 @@ impl Jitter {
 
     /// The extra delay of a packet that is sent at `now`.
     pub fn delay(&mut self, now: Instant) -> Duration {
-        Duration::from_nanos(match self {
-            Jitter::Each(draws) => draws.next() as u64,
-            Jitter::Moving(moving) => moving.at(now) as u64,
-        })
+        match self {
+            Jitter::Each(draws) => draws.next(),
+            Jitter::Moving(moving) => Duration::from_nanos(moving.at(now) as u64),
+        }
     }
 }
 
@@ -223,16 +225,22 @@ pub(crate) struct Draws {
 }
 
 impl Draws {
-    fn next(&mut self) -> f64 {
+    pub fn next(&mut self) -> Duration {
+        let below = self.below();
+        Duration::from_nanos(self.quantiles.at(below) as u64)
+    }
+
+    /// The share of all delays that are less than the next one.
+    fn below(&mut self) -> f64 {
         if self.correlation == 0.0 {
-            return self.quantiles.at(self.random.uniform());
+            return self.random.uniform();
         }
         let radius = (2.0 * self.random.exponential(1.0)).sqrt();
         let fresh = radius * libm::cos(core::f64::consts::TAU * self.random.uniform());
         let spread = (1.0 - self.correlation * self.correlation).sqrt();
         let number = self.last.map_or(fresh, |last| self.correlation * last + spread * fresh);
         self.last = Some(number);
-        self.quantiles.at(libm::erfc(-number / core::f64::consts::SQRT_2) / 2.0)
+        libm::erfc(-number / core::f64::consts::SQRT_2) / 2.0
     }
 }
 
@@ -320,7 +328,7 @@ impl Moving {
 }
 
 #[cfg(feature = "serde")]
-mod short {
+pub(crate) mod short {
     //! A distribution, or the largest delay of a uniform one.
 
     use super::Distribution;
@@ -345,6 +353,10 @@ mod short {
             }
         }
         deserializer.deserialize_any(Read)
+    }
+
+    pub fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Distribution>, D::Error> {
+        distribution(deserializer).map(Some)
     }
 
     pub fn distribution_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {

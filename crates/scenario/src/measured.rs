@@ -1,10 +1,10 @@
-//! Links that follow measurements: what a scenario names, and the formats of the programs that measured.
+//! Links that follow measurements or satellites: what a scenario names, and the formats of the programs that measured.
 
 mod formats;
 
 use crate::validate::Problem;
 use crate::{ReadTable, Scenario};
-use longhaul_path::{LinkTrace, Opportunities, Series, TracedRate};
+use longhaul_path::{LeoSpec, LinkTrace, Opportunities, Series, TracedRate};
 use longhaul_units::ranges::Key;
 use longhaul_units::{Duration, Rate};
 use schemars::JsonSchema;
@@ -211,6 +211,8 @@ impl Measured {
     }
 }
 
+/// Delays of satellites are kept for each tenth of a second, 16 bytes each.
+const LONGEST_COURSE: Duration = Duration::from_secs(24 * 3600);
 /// The rate of times at which packets can leave is the mean over so long.
 const BIN: Duration = Duration::from_millis(100);
 
@@ -266,7 +268,7 @@ pub(crate) fn least_delay(trace: &LinkTrace) -> Option<Duration> {
     trace.delay.as_ref().and_then(|delay| delay.values().iter().min().copied())
 }
 
-/// Reads every measurement of a scenario; relative paths begin at `folder`.
+/// Reads every measurement of a scenario, and computes where satellites go; relative paths begin at `folder`.
 pub(crate) fn read_all(
     scenario: &mut Scenario,
     folder: &Path,
@@ -274,7 +276,17 @@ pub(crate) fn read_all(
 ) -> Result<(), Problem> {
     let end = scenario.run.duration;
     let mut known: Vec<(MeasuredSpec, Quantity, Arc<Measured>)> = vec![];
-    for (mut path, spec) in places(scenario) {
+    for (mut path, spec, leo) in places(scenario) {
+        if let Some(leo) = leo {
+            if end > LONGEST_COURSE {
+                path.push(Key::Field("leo"));
+                let message =
+                    format!("satellites are followed for {LONGEST_COURSE} at most, and the run takes {end}");
+                return Err(Problem { path, message, help: None });
+            }
+            leo.course = Some(Arc::new(leo.course(end)));
+        }
+        let Some(spec) = spec else { continue };
         let (repeat, offset) = (spec.repeat, spec.offset);
         let all = [
             (Quantity::Rate, &mut spec.rate),
@@ -328,7 +340,7 @@ pub(crate) fn read_all(
 
 /// Leaves out what is no part of a run's identity: where a measurement is, and how it is written down.
 pub(crate) fn make_anonymous(scenario: &mut Scenario) {
-    for (_, spec) in places(scenario) {
+    for spec in places(scenario).into_iter().filter_map(|(_, spec, _)| spec.as_mut()) {
         for measured in [&mut spec.rate, &mut spec.delay, &mut spec.loss].into_iter().flatten() {
             let (scale, digest) = (measured.scale, measured.digest.take());
             *measured = MeasuredSpec { scale, digest, ..MeasuredSpec::of("") };
@@ -336,21 +348,22 @@ pub(crate) fn make_anonymous(scenario: &mut Scenario) {
     }
 }
 
-/// Where links may follow measurements.
-fn places(scenario: &mut Scenario) -> Vec<(Vec<Key>, &mut LinkTraceSpec)> {
-    let mut found: Vec<(Vec<Key>, &mut LinkTraceSpec)> = vec![];
+/// A direction of a link: where it stands, the measurement and the satellites that it may follow.
+type Place<'a> = (Vec<Key>, &'a mut Option<LinkTraceSpec>, &'a mut Option<LeoSpec>);
+
+/// Where links may follow measurements and satellites.
+fn places(scenario: &mut Scenario) -> Vec<Place<'_>> {
+    let mut found: Vec<Place<'_>> = vec![];
     let field = Key::Field;
     macro_rules! table {
         ($path:expr, $table:expr, $first:ident, $second:ident) => {{
             let (path, table) = ($path, $table);
-            if let Some(spec) = &mut table.trace {
-                found.push((path.clone(), spec));
-            }
+            found.push((path.clone(), &mut table.trace, &mut table.leo));
             for (name, side) in
                 [(stringify!($first), &mut table.$first), (stringify!($second), &mut table.$second)]
             {
-                if let Some(spec) = side.as_mut().and_then(|side| side.trace.as_mut()) {
-                    found.push(([&path[..], &[field(name)]].concat(), spec));
+                if let Some(side) = side.as_mut() {
+                    found.push(([&path[..], &[field(name)]].concat(), &mut side.trace, &mut side.leo));
                 }
             }
         }};

@@ -2,8 +2,8 @@
 
 use crate::{FlowSpec, LinkTraceSpec, MiddleboxSpec, measured};
 use longhaul_path::{
-    Change, CorruptionSpec, GrantSettings, JitterSpec, LinkConfig, LossSpec, Outage, QueueSpec, Reordering,
-    SerialSpec,
+    Change, CorruptionSpec, GrantSettings, JitterSpec, LeoSpec, LinkConfig, LossSpec, Outage, QueueSpec,
+    Reordering, SerialSpec,
 };
 use longhaul_units::{Duration, GroupId, Id, Limit, MiddleboxId, Probability, Rate};
 use schemars::JsonSchema;
@@ -170,6 +170,8 @@ macro_rules! with_link_settings {
             changes: Vec<Change>,
             /// Measurements, in files, that rate, delay or loss follow.
             trace: LinkTraceSpec,
+            /// Satellites that move, in the place of `delay`: a constellation, the places of the terminal and of the gateway, handovers.
+            leo: LeoSpec,
             /// A serial line: framing, start and stop bits, an MTU of its own, header compression. `rate` is then its speed,
             /// start and stop bits included.
             serial: SerialSpec,
@@ -245,7 +247,12 @@ impl DirectionSpec {
     /// The link that these settings describe; `None` if rate or delay is missing.
     pub fn config(&self) -> Option<LinkConfig> {
         let changes = self.changes.clone().unwrap_or_default();
-        let trace = self.trace.as_ref().map(LinkTraceSpec::build).unwrap_or_default();
+        let mut trace = self.trace.as_ref().map(LinkTraceSpec::build).unwrap_or_default();
+        let mut outages = self.outages.clone().unwrap_or_default();
+        if let Some(course) = self.leo.as_ref().and_then(|leo| leo.course.as_ref()) {
+            trace.delay = course.delay();
+            outages.extend_from_slice(&course.outages);
+        }
         let rate = self.rate.or_else(|| Some(trace.rate.as_ref()?.mean()))?;
         Some(LinkConfig {
             rate: self.serial.map_or(rate, |serial| serial.data_rate(rate)),
@@ -253,7 +260,7 @@ impl DirectionSpec {
             queue: self.queue.unwrap_or_else(DirectionSpec::default_queue),
             loss: self.loss,
             changes: self.serial.map_or(changes.clone(), |serial| serial.data_changes(&changes)),
-            outages: self.outages.clone().unwrap_or_default(),
+            outages,
             trace,
             jitter: self.jitter.clone(),
             reordering: self.reordering,

@@ -178,7 +178,7 @@ fn a_setting_that_both_directions_hide_is_refused() {
 }
 
 /// A value for each setting of a link: of what the schema lists for a direction, none may be missing here.
-const SETTINGS: [(&str, &str); 13] = [
+const SETTINGS: [(&str, &str); 14] = [
     ("rate", "\"1 Mbit/s\""),
     ("delay", "\"10 ms\""),
     ("queue", "{ kind = \"droptail\", limit = \"9 packets\" }"),
@@ -192,6 +192,7 @@ const SETTINGS: [(&str, &str); 13] = [
     ("serial", "{ framing = \"ppp\" }"),
     ("demand", "{ delay = \"600 ms\" }"),
     ("trace", "{ loss = FILE }"),
+    ("leo", "{ terminal = { latitude = 50, longitude = 8 }, gateway = { latitude = 50, longitude = 8 } }"),
 ];
 
 #[test]
@@ -207,7 +208,7 @@ fn every_setting_that_both_directions_hide_is_refused_with_its_line() {
         let value = value.replace("FILE", &format!("{file:?}"));
         let link = match name {
             "rate" => "delay = \"1 ms\"\n",
-            "delay" => "rate = \"1 Mbit/s\"\n",
+            "delay" | "leo" => "rate = \"1 Mbit/s\"\n",
             _ => "rate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n",
         };
         let table = |names: [&str; 2]| {
@@ -730,4 +731,44 @@ fn a_very_long_line_is_shown_in_part() {
     assert!(message.len() < 1000, "{message}");
     let nested = format!("a = {}", "[".repeat(50_000));
     assert!(refusal_of(&nested).len() < 1000);
+}
+
+/// Satellites give a link its delay, once, and what does not go together is named.
+#[test]
+fn satellites_give_the_delay_alone() {
+    let places =
+        "terminal = { latitude = 54.3, longitude = 10.2 }, gateway = { latitude = 51.1, longitude = 8.4 }";
+    let with = |link: &str, leo: &str| {
+        let text = format!(
+            "[run]\nduration = \"60 s\"\n[[link]]\nname = \"l\"\nends = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n{link}\n\
+             leo = {{ {leo} }}\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n"
+        );
+        load(&text, "leo.toml", &[]).map(|_| ()).map_err(|error| error.to_string())
+    };
+    with("", places).unwrap();
+    for (link, leo, parts) in [
+        ("delay = \"20 ms\"", places.to_string(), ["link.l.delay", "leo.processing"]),
+        (
+            "changes = [{ at = \"1 s\", delay = \"1 ms\" }]",
+            places.to_string(),
+            ["link.l.changes", "no script"],
+        ),
+        ("", format!("{places}, phasing = 72"), ["link.l.leo.phasing", "number of planes, 72"]),
+        (
+            "",
+            format!("{places}, handover = \"1 s\", slot = \"1 s\""),
+            ["leo.handover", "shorter than a slot"],
+        ),
+        ("", places.replace("51.1", "-51.1"), ["link.l.leo.gateway", "lasers"]),
+        ("", places.replace("54.3", "91"), ["latitude", "90"]),
+        ("", places.replace("54.3", "nan"), ["latitude", "90"]),
+        ("", format!("{places}, altitude_km = 100"), ["altitude_km", "160"]),
+        ("", "terminal = { latitude = 1, longitude = 1 }".to_string(), ["gateway", "missing"]),
+    ] {
+        says(&with(link, &leo).unwrap_err(), &parts);
+    }
+    let long = "[run]\nduration = \"25 h\"\n[[link]]\nname = \"l\"\nends = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\nleo = { ".to_string()
+        + places
+        + " }\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n";
+    says(&refusal_of(&long), &["link.l.leo", "90000 s", "86400 s"]);
 }

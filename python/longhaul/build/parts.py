@@ -395,6 +395,7 @@ def direction(
     demand: Mapping[str, Any] | None = None,
     duplication: float | str | None = None,
     jitter: Mapping[str, Any] | str | None = None,
+    leo: Mapping[str, Any] | None = None,
     loss: Mapping[str, Any] | float | str | None = None,
     outages: Sequence[Mapping[str, Any]] | None = None,
     queue: Mapping[str, Any] | str | None = None,
@@ -411,6 +412,7 @@ def direction(
     * `demand`: Capacity is assigned on request, as on the return link of a satellite network (DVB-RCS2): packets wait until what was requested for them is assigned, then they are sent at `rate`.
     * `duplication`: Probability that a packet arrives twice: the copy follows directly.
     * `jitter`: Extra delay at random; a duration alone: uniform between zero and this, with packets in order.
+    * `leo`: Satellites that move, in the place of `delay`: a constellation, the places of the terminal and of the gateway, handovers.
     * `loss`: Loss without congestion; a probability alone is that of random loss.
     * `outages`: Scripted outages.
     * `queue`: Queue in front of the transmitter; DropTail with 1000 packets if not given.
@@ -427,6 +429,7 @@ def direction(
             "demand": demand,
             "duplication": duplication,
             "jitter": jitter,
+            "leo": leo,
             "loss": loss,
             "outages": outages,
             "queue": queue,
@@ -476,6 +479,7 @@ def bottleneck(
     duplication: float | str | None = None,
     forward: Mapping[str, Any] | None = None,
     jitter: Mapping[str, Any] | str | None = None,
+    leo: Mapping[str, Any] | None = None,
     loss: Mapping[str, Any] | float | str | None = None,
     outages: Sequence[Mapping[str, Any]] | None = None,
     queue: Mapping[str, Any] | str | None = None,
@@ -494,6 +498,7 @@ def bottleneck(
     * `duplication`: Probability that a packet arrives twice: the copy follows directly.
     * `forward`: What differs from left to right.
     * `jitter`: Extra delay at random; a duration alone: uniform between zero and this, with packets in order.
+    * `leo`: Satellites that move, in the place of `delay`: a constellation, the places of the terminal and of the gateway, handovers.
     * `loss`: Loss without congestion; a probability alone is that of random loss.
     * `outages`: Scripted outages.
     * `queue`: Queue in front of the transmitter; DropTail with 1000 packets if not given.
@@ -512,6 +517,7 @@ def bottleneck(
             "duplication": duplication,
             "forward": forward,
             "jitter": jitter,
+            "leo": leo,
             "loss": loss,
             "outages": outages,
             "queue": queue,
@@ -533,6 +539,7 @@ def access(
     duplication: float | str | None = None,
     from_: Mapping[str, Any] | None = None,
     jitter: Mapping[str, Any] | str | None = None,
+    leo: Mapping[str, Any] | None = None,
     loss: Mapping[str, Any] | float | str | None = None,
     outages: Sequence[Mapping[str, Any]] | None = None,
     queue: Mapping[str, Any] | str | None = None,
@@ -551,6 +558,7 @@ def access(
     * `duplication`: Probability that a packet arrives twice: the copy follows directly.
     * `from_`: What differs for the links of the sending side, both directions.
     * `jitter`: Extra delay at random; a duration alone: uniform between zero and this, with packets in order.
+    * `leo`: Satellites that move, in the place of `delay`: a constellation, the places of the terminal and of the gateway, handovers.
     * `loss`: Loss without congestion; a probability alone is that of random loss.
     * `outages`: Scripted outages.
     * `queue`: Queue in front of the transmitter; DropTail with 1000 packets if not given.
@@ -569,6 +577,7 @@ def access(
             "duplication": duplication,
             "from": from_,
             "jitter": jitter,
+            "leo": leo,
             "loss": loss,
             "outages": outages,
             "queue": queue,

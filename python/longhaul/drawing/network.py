@@ -19,7 +19,7 @@ _HOSTS = 8
 #: Kinds of middleboxes that have connections of their own between two nodes.
 _CARRIERS = frozenset({"split", "paced"})
 #: Words for links whose rate has a course of its own.
-ON_REQUEST, MEASURED = "capacity on request", "measured"
+ON_REQUEST, MEASURED, SATELLITES = "capacity on request", "measured", "moving satellites"
 #: Kinds of applications whose data come back to the opener of the connection; and all that send in both directions.
 _ANSWERED = frozenset({"web", "request"})
 _ASKED = _ANSWERED | {"keystrokes"}
@@ -232,6 +232,8 @@ def _events(section: Mapping[str, Any]) -> tuple[list[str], list[tuple[float, fl
         texts.append(ON_REQUEST)
     if section.get("trace"):
         texts.append(MEASURED)
+    if section.get("leo"):
+        texts.append(SATELLITES)
     texts += [word for word in ("jitter", "reordering", "corruption", "duplication") if section.get(word)]
     if section.get("serial"):
         texts.append("serial line")

@@ -720,10 +720,44 @@ def _script(case: Case) -> Iterator[Intervention]:
             yield Intervention(
                 f"trace {name}", "changing link", _measured_in_words(case, traced, where), _as_its_mean(case, traced)
             )
+        if satellites := [side for side in sides if setting(case.content, str(side["name"]), "leo")]:
+            leo = setting(case.content, str(satellites[0]["name"]), "leo")
+            words = f"{where}, whose delay follows satellites that move"
+            if handover := seconds(leo.get("handover", "0 s")):
+                held = "held" if leo.get("handover_mode") == "hold" else "lost"
+                words += f", with handovers of {quantity(handover, 's')} in which packets are {held}"
+                yield Intervention(
+                    f"handovers {name}",
+                    "outage",
+                    f"handovers between the satellites of {where}, {quantity(handover, 's')} each, in which packets are {held}",
+                    _without_handovers(satellites, leo),
+                )
+            yield Intervention(f"leo {name}", "changing link", words, _one_satellite(satellites))
         if any(case.changes(str(side["name"])) for side in sides):
             yield Intervention(
                 f"changes {name}", "changing link", _changes_in_words(case, sides, where), _steady(case, sides, name)
             )
+
+
+def _without_handovers(sides: list[dict[str, Any]], leo: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
+    """Satellites that take over at once."""
+
+    def apply(content: dict[str, Any]) -> None:
+        for side in sides:
+            put(content, str(side["name"]), "leo", {**leo, "handover": "0 s"})
+
+    return apply
+
+
+def _one_satellite(sides: list[dict[str, Any]]) -> Callable[[dict[str, Any]], None]:
+    """One satellite that stands still, where the delay is least."""
+
+    def apply(content: dict[str, Any]) -> None:
+        for side in sides:
+            clear(content, str(side["name"]), "leo")
+            put(content, str(side["name"]), "delay", f"{round(1e9 * float(side['delay_s']))} ns")
+
+    return apply
 
 
 def _measured_in_words(case: Case, sides: list[dict[str, Any]], where: str) -> str:
@@ -941,6 +975,8 @@ def _path(case: Case) -> Iterator[Intervention]:
     if math.isfinite(case.own_rate):
         yield Intervention(f"access {name}", "own link", _own_in_words(case), _own_links(case), PATH)
     links = {link["name"]: link for key in ("data_path", "ack_path") for link in case.path(key)}
+    if any(setting(case.content, direction, "leo") for direction in links):
+        return  # satellites at half their altitude are others, with other handovers
 
     def shorter(content: dict[str, Any]) -> None:
         for direction in links:

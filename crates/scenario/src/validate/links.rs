@@ -3,7 +3,7 @@
 use super::Checker;
 use crate::measured::Quantity;
 use crate::{AccessSpec, DirectionSpec, DumbbellSpec, LinkTraceSpec, Scenario};
-use longhaul_path::{JitterSpec, Outage, OutageMode, SerialSpec};
+use longhaul_path::{JitterSpec, LeoSpec, Outage, OutageMode, SerialSpec};
 use longhaul_units::ranges::Key;
 
 impl Checker {
@@ -99,11 +99,14 @@ impl Checker {
         if link.rate.is_none() && !follows(Quantity::Rate) {
             self.problem(&[], "there is no rate; write for instance rate = \"50 Mbit/s\"");
         }
-        if link.delay.is_none() && !follows(Quantity::Delay) {
+        if link.delay.is_none() && !follows(Quantity::Delay) && link.leo.is_none() {
             self.problem(&[], "there is no delay; write for instance delay = \"250 ms\"");
         }
         if let Some(trace) = &link.trace {
             self.trace(link, trace);
+        }
+        if let Some(leo) = &link.leo {
+            self.leo(link, leo, follows);
         }
         if let Some(Err(message)) = link.corruption.map(|corruption| corruption.check()) {
             self.problem(&["corruption"], message);
@@ -131,6 +134,32 @@ impl Checker {
                     check.problem(&[], "a change needs a new rate, a new delay, or both");
                 }
             });
+        }
+    }
+
+    /// Satellites give the delay alone.
+    fn leo(&mut self, link: &DirectionSpec, leo: &LeoSpec, follows: impl Fn(Quantity) -> bool) {
+        if let Err((field, message)) = leo.check() {
+            self.problem(&["leo", field], message);
+        }
+        if link.delay.is_some() {
+            let message = "the satellites of `leo` give the delay: leave it out, or write leo.processing for what is added";
+            self.problem(&["delay"], message);
+        }
+        if follows(Quantity::Delay) {
+            self.problem(
+                &["trace", "delay"],
+                "the satellites of `leo` give the delay: leave out one of both",
+            );
+        }
+        if link.changes.iter().flatten().any(|change| change.delay.is_some()) {
+            let message = "the delay follows the satellites of `leo`, so no script can change it";
+            self.problem(&["changes"], message);
+        }
+        if leo.handover_mode == OutageMode::Hold && follows(Quantity::Rate) {
+            let message =
+                "the transmitter follows `trace.rate`, so it cannot be held: write handover_mode = \"drop\"";
+            self.problem(&["leo", "handover_mode"], message);
         }
     }
 

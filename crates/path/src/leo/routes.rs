@@ -1,0 +1,221 @@
+//! Which satellites carry a link: the choice of those in sight, and the shortest way over lasers.
+
+use super::sky::{Point, Sky, Vector, distance};
+use super::{Choice, Relay};
+use crate::Random;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Satellites from the terminal to the gateway, by their numbers; at least one.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Route(Vec<usize>);
+
+impl Route {
+    /// The satellites that the ends use are the same.
+    pub fn has_ends_of(&self, other: &Route) -> bool {
+        (self.0.first(), self.0.last()) == (other.0.first(), other.0.last())
+    }
+
+    /// The length of the whole way at a time, in km.
+    pub fn length_km(&self, sky: &Sky, terminal: &Point, gateway: &Point, time: f64) -> f64 {
+        let mut length = 0.0;
+        let mut last = terminal.at;
+        let above = self.0.iter().map(|number| sky.position(*number, time));
+        for next in above.chain([gateway.at]) {
+            length += distance(last, next);
+            last = next;
+        }
+        length
+    }
+}
+
+/// Chooses for each slot.
+pub(super) struct Chooser<'a> {
+    sky: &'a Sky,
+    terminal: Point,
+    gateway: Point,
+    choice: Choice,
+    relay: Relay,
+    /// The satellite above the terminal in the slot before.
+    last: Option<usize>,
+    random: Random,
+}
+
+impl<'a> Chooser<'a> {
+    pub fn new(sky: &'a Sky, terminal: Point, gateway: Point, choice: Choice, relay: Relay) -> Self {
+        Chooser {
+            sky,
+            terminal,
+            gateway,
+            choice,
+            relay,
+            last: None,
+            random: Random::stream(0, "choice of satellites"),
+        }
+    }
+
+    /// The way from a time on; `None` if there is none.
+    pub fn route(&mut self, time: f64) -> Option<Route> {
+        let all = self.sky.positions(time);
+        let seen: Vec<usize> = (0..all.len())
+            .filter(|number| {
+                self.terminal.sees(all[*number])
+                    && (self.relay == Relay::Lasers || self.gateway.sees(all[*number]))
+            })
+            .collect();
+        let first = self.choose(&seen, &all);
+        self.last = first.or(self.last);
+        match self.relay {
+            Relay::BentPipe => Some(Route(vec![first?])),
+            Relay::Lasers => self.over_lasers(first?, &all),
+        }
+    }
+
+    fn choose(&mut self, seen: &[usize], all: &[Vector]) -> Option<usize> {
+        if self.choice == Choice::Stay {
+            if let Some(last) = self.last.filter(|last| seen.contains(last)) {
+                return Some(last);
+            }
+        }
+        if self.choice == Choice::Random && !seen.is_empty() {
+            return Some(seen[self.random.up_to(seen.len() as u64 - 1) as usize]);
+        }
+        let height = |number: usize| self.terminal.height(all[number]);
+        seen.iter().copied().max_by(|a, b| height(*a).total_cmp(&height(*b)))
+    }
+
+    /// The shortest way from a satellite to the gateway (Dijkstra 1959).
+    fn over_lasers(&self, first: usize, all: &[Vector]) -> Option<Route> {
+        let mut best = vec![(f64::INFINITY, usize::MAX); all.len()];
+        best[first] = (0.0, first);
+        let mut heap = BinaryHeap::from([Reverse((Metres(0), first))]);
+        let (mut shortest, mut end) = (f64::INFINITY, None);
+        while let Some(Reverse((Metres(metres), number))) = heap.pop() {
+            let so_far = best[number].0;
+            if metres > metres_of(so_far) {
+                continue;
+            }
+            if so_far >= shortest {
+                break;
+            }
+            if self.gateway.sees(all[number]) {
+                let whole = so_far + distance(all[number], self.gateway.at);
+                if whole < shortest {
+                    (shortest, end) = (whole, Some(number));
+                }
+            }
+            for next in self.neighbours(number) {
+                let length = so_far + distance(all[number], all[next]);
+                if length < best[next].0 {
+                    best[next] = (length, number);
+                    heap.push(Reverse((Metres(metres_of(length)), next)));
+                }
+            }
+        }
+        let mut route = vec![end?];
+        while let Some(last) = route.last().copied().filter(|last| *last != first) {
+            route.push(best[last].1);
+        }
+        route.reverse();
+        Some(Route(route))
+    }
+
+    /// Those that a satellite's lasers reach: two in its plane, one in each plane beside it. Where the planes of a star meet in opposite
+    /// directions there is none.
+    fn neighbours(&self, number: usize) -> impl Iterator<Item = usize> {
+        let orbits = &self.sky.orbits;
+        let (planes, places) = (orbits.planes as usize, orbits.satellites as usize);
+        let (plane, place) = (number / places, number % places);
+        let whole = orbits.spread > 1.5 * core::f64::consts::PI;
+        // From the last plane to the first one, the shifts of all planes add up.
+        let seam = orbits.phasing as usize % places;
+        let ahead = match plane + 1 {
+            next if next < planes => Some((next, place)),
+            _ => (whole && planes > 2).then(|| (0, (place + seam) % places)),
+        };
+        let behind = match plane.checked_sub(1) {
+            Some(before) => Some((before, place)),
+            None => (whole && planes > 2).then(|| (planes - 1, (place + places - seam) % places)),
+        };
+        let own = [(plane, (place + 1) % places), (plane, (place + places - 1) % places)];
+        own.into_iter()
+            .chain(ahead)
+            .chain(behind)
+            .map(move |(plane, place)| plane * places + place)
+            .filter(move |next| *next != number)
+    }
+}
+
+/// Distances that can be ordered.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Metres(u64);
+
+fn metres_of(km: f64) -> u64 {
+    (km * 1e3) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sky::Orbits;
+    use super::*;
+
+    fn sky(phasing: u32) -> Sky {
+        let (planes, satellites) = (24, 20);
+        let inclination = 53f64.to_radians();
+        Sky::new(Orbits {
+            altitude_km: 550.0,
+            inclination,
+            planes,
+            satellites,
+            phasing,
+            spread: core::f64::consts::TAU,
+        })
+    }
+
+    /// Who is my neighbour has me for one, also across the seam; neighbours in the next plane are nearer than any other of that plane but
+    /// one.
+    #[test]
+    fn lasers_join_neighbours() {
+        for phasing in [0, 1, 7, 23] {
+            let sky = sky(phasing);
+            let ground = Point::on_ground(0.0, 0.0, 25.0);
+            let chooser = Chooser::new(&sky, ground, ground, Choice::Highest, Relay::Lasers);
+            for number in 0..sky.len() {
+                let next: Vec<usize> = chooser.neighbours(number).collect();
+                assert_eq!(next.len(), 4);
+                assert!(
+                    next.iter().all(|next| chooser.neighbours(*next).any(|back| back == number)),
+                    "{phasing}"
+                );
+            }
+        }
+    }
+
+    /// Dijkstra's way is as long as the shortest of all ways that Bellman and Ford's sums find.
+    #[test]
+    fn the_way_over_lasers_is_the_shortest() {
+        let sky = sky(3);
+        let (terminal, gateway) = (Point::on_ground(50.0, 8.0, 25.0), Point::on_ground(-34.0, 18.0, 25.0));
+        let mut chooser = Chooser::new(&sky, terminal, gateway, Choice::Highest, Relay::Lasers);
+        for time in [0.0, 777.0, 5000.0] {
+            let Some(route) = chooser.route(time) else { panic!("there is no way at {time}") };
+            let all = sky.positions(time);
+            let mut lengths = vec![f64::INFINITY; all.len()];
+            lengths[route.0[0]] = 0.0;
+            for _ in 0..60 {
+                for number in 0..all.len() {
+                    for next in chooser.neighbours(number) {
+                        lengths[next] = lengths[next].min(lengths[number] + distance(all[number], all[next]));
+                    }
+                }
+            }
+            let ends = (0..all.len()).filter(|number| gateway.sees(all[*number]));
+            let shortest = ends
+                .map(|number| lengths[number] + distance(all[number], gateway.at))
+                .fold(f64::INFINITY, f64::min);
+            let whole =
+                route.length_km(&sky, &terminal, &gateway, time) - distance(terminal.at, all[route.0[0]]);
+            assert!((whole - shortest).abs() < 1e-6, "{whole} {shortest}");
+        }
+    }
+}
