@@ -94,5 +94,5 @@ CLAIMS = (
 GAP = (
     "what the thesis describes for P3: one packet repaired in a round trip, at least 10 s (typically about 10) without new data, and no timeout. After our fades of 50 to 500 ms new data pauses for 4 to 9 s"
     " with SACK or FACK, which repair three packets in a round trip. After fades of 20 to 50 ms, which the thesis does not exclude, both come near it: new data pauses for 9.3 to 9.8 s, they repair one packet, and no timer"
-    " expires. NewReno pauses for 6 to 30 s and repairs one packet. In its slow-but-steady form it has no timeout under P3, but none under P2 either, where the thesis has some."
+    " expires. NewReno pauses for 6 to 30 s and repairs one packet; it has a timeout under P1 always and under P2 sometimes, as in the thesis, but under P3 too. In its slow-but-steady form it has none under P3, and none under P2 either."
 )

@@ -34,7 +34,7 @@ from .targets import LADDER as LADDER_RATES
 
 SCALES = {
     "tiny": "pings only, half a minute",
-    "quick": "each experiment, most five times; an hour",
+    "quick": "each experiment, five times; an hour",
     "full": "every point of figure 5.1, four policies",
 }
 #: When the line back stalls, or the forward link fades: in the steady state of a kernel that begins faster than that of 1999.
@@ -45,9 +45,8 @@ FLOOD = 40
 PACED_BAUD = 28_800
 #: Samples in which bursts are looked for, in seconds: 10 Mbit/s are 83 packets in it.
 BURST = 0.1
-#: Runs of each point of these experiments. Kernels have no seeds, and one run differs from the next; two flows of Vegas need a second kernel.
+#: Runs of each point: kernels have no seeds, and one run differs from the next.
 TIMES = 5
-REPEATED = ("two", "improved", "short queue", "stall", "policy", "file", "compaction", "ladder", "rtt", "start")
 
 
 def kernel_tcp(
@@ -283,8 +282,7 @@ def cases(scale: str) -> list[RealCase]:
         page_cases,
     ]
     once = [case for part in made for case in part(scale)]
-    again = [case for case in once if case.experiment in REPEATED and case.parameters.get("congestion") != "vegas"]
-    return once + [replace(case, number=number) for number in range(2, 1 + TIMES) for case in again]
+    return once + [replace(case, number=number) for number in range(2, 1 + TIMES) for case in once]
 
 
 # What is looked for.
@@ -313,29 +311,34 @@ def _in_runs(rows: Sequence[Row]) -> str:
     return f"an RTO in {sum(row['timeouts'] > 0 for row in rows)} of {len(rows)} runs"
 
 
-def _metric(
-    experiment: str, name: str, judge: Callable[[float], Judgement], **parameters: object
-) -> Callable[[Results], Judgement]:
-    return lambda results: judge(_one(experiment, **parameters)(results)[name])
+def _of_pings(results: Results) -> list[float]:
+    """The mean round trip of each run in ms."""
+    return [row["rtt_mean_ms"] for row in results["ping"].where()]
 
 
 def _staircase(results: Results) -> Judgement:
-    row = _one("flood")(results)
+    rows = results["flood"].where()
     checks = {
-        "all answered": row["answers"] == FLOOD,
-        "the first after 1 s and one transmission": 1043 <= row["rtt_0_ms"] <= 1130,
-        "mean step 42.5 to 44 ms": 42.5 <= row["step_mean_ms"] <= 44,
-        "nine in ten steps of 40 to 50 ms": row["steps_of_40_to_50_ms"] >= 0.9,
+        "all answered": all(row["answers"] == FLOOD for row in rows),
+        "the first after 1 s and one transmission": all(1043 <= row["rtt_0_ms"] <= 1130 for row in rows),
+        "mean step 42.5 to 44 ms": all(42.5 <= row["step_mean_ms"] <= 44 for row in rows),
+        "nine in ten steps of 40 to 50 ms": all(row["steps_of_40_to_50_ms"] >= 0.9 for row in rows),
     }
-    text = f"first after {row['rtt_0_ms']:.0f} ms, steps of {row['step_mean_ms']:.2f} ms ({row['step_min_ms']:.1f} to {row['step_max_ms']:.1f})"
-    return holds(checks, text)
+    first, step = (_mean([row[name] for row in rows], "ms") for name in ("rtt_0_ms", "step_mean_ms"))
+    least, most = min(row["step_min_ms"] for row in rows), max(row["step_max_ms"] for row in rows)
+    return holds(checks, f"first after {first}, steps of {step} ({least:.1f} to {most:.1f})")
+
+
+def _spreads(results: Results) -> list[float]:
+    """Largest less least round trip of each run in ms."""
+    return [row["rtt_max_ms"] - row["rtt_min_ms"] for row in results["ping"].where()]
 
 
 def _accuracy(results: Results) -> Judgement:
-    row = _one("ping")(results)
-    spread = row["rtt_max_ms"] - row["rtt_min_ms"]
-    late = 1000 * row["emulation.lateness_p99_s"]
-    return both(band(spread, 0, 10, unit="ms"), band(late, 0, 10, unit="ms"))
+    late = max(1000 * row["emulation.lateness_p99_s"] for row in results["ping"].where())
+    spread = max(_spreads(results))
+    judged = both(band(spread, 0, 10, unit="ms"), band(late, 0, 10, unit="ms"))
+    return replace(judged, measured=f"spread {spread:.2f} ms at most; 99 % of packets {late:.2f} ms late at most")
 
 
 def _theory(rtt: float) -> float:
@@ -492,7 +495,7 @@ def _two_peak(congestion: str) -> Callable[[Results], Judgement]:
     return judge
 
 
-def _mean_in(found: Sequence[float], low: float, high: float, unit: str, *, margin: float) -> Judgement:
+def _mean_in(found: Sequence[float], low: float, high: float, unit: str, *, margin: float = 0.0) -> Judgement:
     """The mean of the runs in a band, with its interval."""
     return replace(band(estimate(found).mean, low, high, margin=margin, unit=unit), measured=_mean(found, unit))
 
@@ -524,7 +527,7 @@ def _compaction_loss(results: Results) -> Judgement:
 _VEGAS = "Slow start causes the peak, and when the second flow starts decides it: see *Two Vegas flows, by their starts*. The thesis does not give the starts exactly."
 _ALL = (
     target("X-01", "4.4", "a ping of 84 bytes over 1000 ms takes 1120 ms: 1000 + 89 ms and 31 ms of processing, less in a better emulator",
-       _metric("ping", "rtt_mean_ms", lambda value: band(value, 1085, 1130, unit="ms")), "ping", kind="band"),
+       lambda r: _mean_in(_of_pings(r), 1085, 1130, "ms"), "ping", kind="band"),
     target("X-02", "F4.2", "pings of 40 bytes sent at once: the first answer after just over 1 s, then one every 43 ms (40 to 50)", _staircase, "flood", kind="ordering",
        reason="The mean is the line's. `ping` stamps answers when it gets a processor, which is sometimes late on a busy machine. The emulator's own lateness is below."),
     target("X-03", "4.3", "unexpected delays of up to 10 ms (spread of the pings; 99 % of all packets)", _accuracy, "ping", kind="band"),
@@ -569,20 +572,15 @@ _ALL = (
     *page_targets(),
 )  # fmt: skip
 
-#: The target of two flows of Vegas.
-_OF_VEGAS = "X-13c"
-
 
 def _with_runs(one: Target) -> Target:
     """States beside a verdict on real packets how many runs of each point it rests on."""
-    several = one.id != _OF_VEGAS and set(one.experiments) <= set(REPEATED)
-    runs = f"{TIMES} runs" if several else "one run"
 
     def judge(results: Results) -> Judgement:
         judged = one.judge(results)
         if results.scale != "emulated":
             return judged
-        said = f"{runs} of each point"
+        said = f"{TIMES} runs of each point"
         return replace(judged, tolerance="; ".join(part for part in (judged.tolerance, said) if part))
 
     return replace(one, judge=judge)
@@ -678,9 +676,9 @@ DECISIONS = (
 
 
 def _delays(results: Results) -> str:
-    ping, flood = _one("ping")(results), _one("flood")(results)
-    spread = ping["rtt_max_ms"] - ping["rtt_min_ms"]
-    return f"a ping of {ping['rtt_mean_ms']:,.0f} ms, spread {spread:.1f} ms; steps of {flood['step_mean_ms']:.1f} ms"
+    ping = estimate(_of_pings(results)).mean
+    step = estimate([row["step_mean_ms"] for row in results["flood"].where()]).mean
+    return f"a ping of {ping:,.0f} ms, spread {max(_spreads(results)):.1f} ms at most; steps of {step:.1f} ms"
 
 
 def _throughput(results: Results) -> str:
@@ -708,7 +706,7 @@ def _short_and_long(results: Results) -> str:
 
 
 def _vegas_queue(results: Results) -> str:
-    return f"{queue_peak(_one('two', congestion='vegas')(results)):.0f} packets"
+    return _mean(_of("two", queue_peak, congestion="vegas")(results), "packets")
 
 
 def _gain_and_loss(results: Results) -> str:
@@ -763,11 +761,10 @@ STUDY = Study(
     about=(
         "The thesis's emulator and its experiments, with real packets of today's Linux kernel between network namespaces (Vegas by a second kernel). They pass the same links and middleboxes as in"
         " [the simulated study](asymmetric.md). Next to each number is that of the simulator for the same scenario file. The command is `longhaul reproduce asymmetric --emulated`. kB are 1024 bytes.\n\n"
-        "**Each point was run five times**, since kernels have no seeds and one run differs from the next: a number is judged by its mean, a claim by every run. Pings, pages and the two Vegas flows of target X-13c have one run;"
-        " a verdict of theirs that is near its tolerance may differ in the next run. Five runs of those Vegas flows, apart from the targets, had 32 or 33 packets. In the simulated column X-14a is up to 46 % too long, and"
+        "**Each point was run five times**, since kernels have no seeds and one run differs from the next: a number is judged by its mean, a claim by every run. In the simulated column X-14a is up to 46 % too long, and"
         " in the simulated study 10 %: with the kernel's settings two of six times differ, for a reason that is not known."
     ),
-    scales={"simulated": "the same scenarios, simulated", "emulated": "real packets, kernel TCP, wall clock, five runs of most points and one of some"},
+    scales={"simulated": "the same scenarios, simulated", "emulated": "real packets, kernel TCP, wall clock, five runs of each point"},
     experiments=tuple(
         Experiment(name, title, section, lambda _: [])
         for name, title, section in (

@@ -15,7 +15,7 @@ from .scenarios import ADVERTISED
 from .targets import dormancy, judged_files
 
 #: Targets of fades in the steady state, and of the file of 12 MB.
-_FADES = ("N-14", "N-16", "N-17", "N-18", "X-10", "X-11")
+_FADES = ("N-14", "N-16", "N-17", "N-18", "X-08", "X-10", "X-11")
 #: When the fades of the file come instead: the thesis gives no times. About a fifth and a quarter of its 100 s.
 _EARLY = {25.0: 16.0, 25.4: 16.4, 37.0: 20.0, 37.4: 20.4, 50.0: 25.0, 50.4: 25.4}
 #: Two fades of this length, at these times in s and a part of a round trip later, by the time of the one fade that they replace.
@@ -105,6 +105,13 @@ READINGS = (
         f"{_SENDER} RFC 6582 (section 4) has this as its slow-but-steady form.",
         _FADES,
         lambda case: with_changes(case, of_flows({"variant": "newreno", "slow_but_steady": True})),
+    ),
+    Reading(
+        "NewReno",
+        'Losses are repaired by NewReno, whose timer runs on from the first partial ACK (`variant = "newreno"`).',
+        f"{_SENDER} RFC 6582 specifies this form, the impatient one (section 3.2). Without SACK Linux 2.2 repairs one packet in a round trip too.",
+        _FADES,
+        lambda case: with_changes(case, of_flows({"variant": "newreno"})),
     ),
     Reading(
         "SACK of 1996",

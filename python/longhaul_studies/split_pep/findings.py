@@ -20,8 +20,8 @@ _FEW = (
 _SINGLE = (
     "A single flow behind an access link of the bottleneck's rate never fills the queue at the bottleneck: its access link drops first. With 1 Gbit/s there,"
     " a queue of 3000 leaves the single flow nearly the whole link, as printed, and 1000 packets leave 65 Mbit/s, or 49 with ns-2's recovery of 1996 (Fall and Floyd's pipe), as in ns-2.35:"
-    " the smaller the queue, the larger the gain (table *Readings of a run without the PEP*). With delayed ACKs too 3000 packets lose nothing in 2000 s, as the thesis has it, and 300 leave 32.6 Mbit/s (one run each):"
-    " with the PEP's 92.1 a gain of 2.8 times, and none over 3000. Behind access links of 100 Mbit/s delayed ACKs leave 23.4 Mbit/s over any queue: a gain of 3.9 times, at 3000 too."
+    " the smaller the queue, the larger the gain (table *Readings of a run without the PEP*). With delayed ACKs too 3000 packets lose nothing in 2000 s, as the thesis has it, and 300 leave 32.6 Mbit/s:"
+    " with the PEP a gain of 2.86 times, and none over 3000. Behind access links of 100 Mbit/s delayed ACKs leave 23.4 Mbit/s over any queue: a gain of 3.9 times, at 3000 too."
 )
 _CUBIC = (
     "CUBIC's mean follows from its decrease and the link's queue of 500 packets: 92.9 Mbit/s with 0.8, as in Linux of that time, 88.1 with"
@@ -33,8 +33,8 @@ _PER_FLOW = (
 )
 _PARETO = (
     "Data that a source has written and TCP has not sent yet waits, in ns-2's model and here. With more than 630 flows all of them soon have data at any time: they then behave like"
-    " as many unlimited flows, whose losses are more synchronised in ns-2's order of simultaneous events than in the base's. In that order (reading *ns-2's order*, 750 flows, one run each of 600 s)"
-    " they have 94.5, 90.4, 88.3, 85.8 and 84.1 Mbit/s over 3000, 1500, 1000, 600 and 300 packets, which is most of the difference. What remains over 600 and 300 packets, 5 %, is not explained."
+    " as many unlimited flows, whose losses are more synchronised in ns-2's order of simultaneous events than in the base's. In that order (reading *ns-2's order*, 750 flows, five runs each of 600 s)"
+    " they have 94.5, 90.6, 88.3, 85.7 and 84.2 Mbit/s over 3000, 1500, 1000, 600 and 300 packets, which is most of the difference. What remains over 600 and 300 packets, 5 to 7 % with all numbers of sources, is not explained."
     " With this study's setting (an ACK for every packet) ns-2.35 gives"
     " 92.0, 90.8, 88.9 and 85.9 Mbit/s over queues of 1500, 1000, 600 and 300 packets; with delayed ACKs it fills the link with any queue (docs/validation.md)."
 )
