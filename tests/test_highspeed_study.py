@@ -14,7 +14,7 @@ from longhaul_studies import NotRun, Results, Row
 from longhaul_studies.drawing import draw
 from longhaul_studies.highspeed.scenarios import SIMULATED, THEORY, scenario
 from longhaul_studies.highspeed.study import STUDY
-from longhaul_studies.highspeed.targets import words
+from longhaul_studies.highspeed.targets import streams, words
 from longhaul_studies.highspeed.targets.sets import _occurs, crosspoint
 from longhaul_studies.judging import judge
 from longhaul_studies.verdict import flat
@@ -373,3 +373,16 @@ def test_standard_tcp_that_loses_a_tenth_of_a_point_more_resists_bursts_as_well(
             )
     target = next(target for target in STUDY.targets if target.id == "D15")
     assert target.judge(Results("quick", rows)).verdict == expected
+
+
+@pytest.mark.parametrize(("alone", "verdict"), [(8000.0, "reproduced"), (7619.0, "partly"), (7300.0, "not")])
+def test_schemes_on_a_full_link_are_judged_as_other_spreads_are(
+    monkeypatch: pytest.MonkeyPatch, alone: float, verdict: str
+) -> None:
+    """E8.2: within twice the tolerance it is partly reproduced, as every number is."""
+    rates = {"10": 8247.0, "hstcp": alone}
+    monkeypatch.setattr(streams, "transfer_rate", lambda table, transfer, queue: {1e-6: rates[transfer]})
+    rows = [Row("E8", {"loss": 1e-6, "queue": "red"}, 1, "one", Path(), {}, random=False)]
+    (target,) = (one for one in STUDY.targets if one.id == "E8.2")
+    judged = target.judge(Results("quick", rows))
+    assert (judged.verdict, judged.tolerance) == (verdict, "spread of 5 %")

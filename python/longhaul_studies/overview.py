@@ -31,7 +31,7 @@ MOVED: Mapping[str, tuple[tuple[int, int, int, str], str]] = {
     ),
     "highspeed": (
         (86, 14, 5, "quick"),
-        "E2.2, E4.1 and E10.6 are judged more strictly. Bursts of one segment reproduce three of the 22 missed.",
+        "E2.2, E4.1 and E10.6 are judged more strictly. Bursts of one segment reproduce four of the 22 missed.",
     ),
     "premature-ack": (
         (14, 0, 0, "full"),

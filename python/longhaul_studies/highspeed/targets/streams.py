@@ -47,10 +47,9 @@ def _same_when_full(results: Results) -> Judgement:
     if 1e-6 not in table.points("loss"):
         raise NotRun("E8 has no point at 1e-6 at this scale")
     rates = {name: transfer_rate(table, name, "red")[1e-6] for name in ("10", "hstcp")}
-    return holds(
-        {"10 streams and HSTCP": abs(rates["10"] / rates["hstcp"] - 1) < 0.05},
-        f"at 1e-6 {rates['10']:,.0f} packets/RTT with 10 streams, {rates['hstcp']:,.0f} with HSTCP",
-    )
+    judged = flat(rates, 0.05)
+    text = f"at 1e-6 {rates['10']:,.0f} packets/RTT with 10 streams, {rates['hstcp']:,.0f} with HSTCP, {spread(judged)}"
+    return worded(judged, text)
 
 
 # --- E9
