@@ -228,6 +228,28 @@ fn a_proxy_that_holds_more_than_the_path_takes_is_named() {
     assert_eq!(warned(&with("80 kB"), "held_by_middlebox"), None);
 }
 
+/// 100 MB through premature ACKs over 50 Mbit/s and 600 ms (3.75 MB, 2590 packets): with a buffer of 40,000 packets the source sends at
+/// 1 Gbit/s until the queue of 2500 packets overflows, and the transfer takes a multiple of the time.
+#[test]
+fn premature_acks_from_a_buffer_beyond_the_path_are_named() {
+    let with = |buffer: u32| {
+        run(&format!(
+            "[run]\nduration = \"30 s\"\n\
+             [[link]]\nname = \"lan\"\nends = [\"server\", \"hub\"]\nrate = \"1 Gbit/s\"\ndelay = \"0 s\"\n\
+             [[link]]\nname = \"satellite\"\nends = [\"hub\", \"ship\"]\nrate = \"50 Mbit/s\"\ndelay = \"300 ms\"\nqueue = \"2500 packets\"\n\
+             [[middlebox]]\nkind = \"premature_ack\"\nat = \"hub\"\nbuffer = \"{buffer} packets\"\nwindow = \"40 MB\"\n\
+             [[flow]]\nfrom = \"ship\"\nto = \"server\"\ntcp = {{ variant = \"linux\" }}\n\
+             app = {{ kind = \"request\", requests = 1, request = \"300 B\", response = \"100 MB\" }}\n"
+        ))
+    };
+    let lost = |summary: &Summary| summary.flows[0].metrics.get("lost_packets").unwrap();
+    let (fits, floods) = (with(2000), with(40_000));
+    assert_eq!((lost(&fits), warned(&fits, "held_by_middlebox")), (0.0, None));
+    assert!(lost(&floods) > 10_000.0, "{}", lost(&floods));
+    let message = warned(&floods, "held_by_middlebox").expect("a warning");
+    assert!(message.contains("A `buffer` of that product does not"), "{message}");
+}
+
 /// Ten times the path becomes longer by 800 ms, for 5 s each time; nothing is lost.
 #[test]
 fn timeouts_without_losses_are_explained() {
