@@ -224,7 +224,7 @@ _LIST_STYLE = """<style>
   .columns { font-size: .85rem; margin: 0 0 .4rem; } .columns summary { font-weight: 400; } .columns label { display: inline-block; margin: .2rem 1rem .2rem 0; } .results [hidden] { display: none; }
   .results tr.group td { font-weight: 600; background: var(--tint); } .results img { display: block; width: 110px; height: 30px; } .results input { width: 1.1rem; height: 1.1rem; }
   form.compare { display: grid; grid-template-columns: auto 1fr; gap: .4rem .8rem; align-items: center; max-width: 44rem; } form.compare select { width: 100%; } form.compare button { justify-self: start; grid-column: 2; }
-  @media (max-width: 700px) { .results td.pick { position: absolute; right: .3rem; top: .1rem; border: 0; } .results tr { position: relative; } .results td:nth-child(2) { font-weight: 600; padding-right: 2.4rem; } .results td:nth-child(2)::before, .results td.pick::before { content: none; } .results tr.group td { display: block; }
+  @media (max-width: 700px) { table.results td:empty { display: none; } .results td.pick { position: absolute; right: .3rem; top: .1rem; border: 0; } .results tr { position: relative; } .results td:nth-child(2) { font-weight: 600; padding-right: 2.4rem; } .results td:nth-child(2)::before, .results td.pick::before { content: none; } .results tr.group td { display: block; }
     .results td::before { flex: none; max-width: 45%; overflow-wrap: normal; } .results td:not(.pick) { text-align: right; overflow-wrap: anywhere; } .results td:nth-child(2) { text-align: left; } }
 </style>"""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from .layout import Layout, arranged
 from .network import LANES, Lane, Link, Network, Node, Way
 
 #: Heights of lines and of boxes, and the room around the drawing, in pixels.
-_LINE, _HEAD, _PAD, _EDGE = 14.0, 17.0, 6.0, 4.0
+_LINE, _HEAD, _PAD, _EDGE = 15.0, 17.0, 6.0, 4.0
 #: The pipe of a link: its length on an upright drawing, its least width, and the distance of the lanes in it.
 _LENGTH, _PIPE, _BETWEEN = 46.0, 16.0, 6.0
 #: Sizes of names, and of other texts.
@@ -27,6 +28,8 @@ _COURSE = 58.0
 _GAUGE = 10.0
 #: A box of a node, and a link: least and largest widths.
 _NODE, _LINK = (64.0, 160.0), (116.0, 216.0)
+#: The width of a drawing on a phone, in CSS pixels.
+_PHONE = 350.0
 #: Colours of lanes in the order of the document; the last one is for what shares a line.
 _COLOURS = ("--c0", "--c1", "--c2", "--c3", "--c5", "--c6", "--c7")
 #: From this share of its rate on a link is in much use, and full.
@@ -171,13 +174,15 @@ def drawn(made: Network, *, upright: bool = False, standalone: bool = False) -> 
     legend_rows = list(_legend(made))
     width, height = sheet.at(layout.along, layout.across)
     width = max(width, 240.0)
-    # The legend stands below, in as many columns as fit.
-    column = max([160.0, *(_row_width(lane) for lane, _ in legend_rows)]) + 16
+    # The legend stands below, in as many columns as fit; on an upright drawing its texts are no wider than a phone.
+    told = [_parts(lane.text, _PHONE - 34 if upright else math.inf) for lane, _ in legend_rows]
+    column = max([160.0, *(_row_width(lane, lines) for (lane, _), lines in zip(legend_rows, told, strict=True))]) + 16
     columns = max(1, min(len(legend_rows) or 1, int(width // column)))
     width = max(width, column if legend_rows else 0.0)
     rows = -(-len(legend_rows) // columns)
     top = height + 16 if legend_rows else height
-    whole = (width + 2 * _EDGE, top + rows * 32 + 2 * _EDGE)
+    row = 18 + 14 * max(map(len, told), default=0)
+    whole = (width + 2 * _EDGE, top + rows * row + 2 * _EDGE)
     turn = "upright" if upright else "wide"
     # On a page it shrinks a little, and then scrolls: its texts stay legible.
     shrunk = "" if standalone else f' style="min-width: {0.78 * whole[0]:.0f}px"'
@@ -195,8 +200,8 @@ def drawn(made: Network, *, upright: bool = False, standalone: bool = False) -> 
     parts += [_link_texts(sheet, name, standalone) for name in made.links]
     parts += [_node(sheet, node, standalone) for node in made.nodes.values()]
     for number, (lane, colour) in enumerate(legend_rows):
-        x, y = (number % columns) * column, top + (number // columns) * 32
-        parts.append(_legend_row(lane, colour, x, y, standalone))
+        x, y = (number % columns) * column, top + (number // columns) * row
+        parts.append(_legend_row(lane, told[number], colour, x, y, standalone))
     parts.append("</svg>")
     return "".join(parts)
 
@@ -379,7 +384,7 @@ def _link_texts(sheet: _Sheet, name: str, standalone: bool) -> str:
         kind = "limits" if one.text.startswith("limits ") else "text"
         width = room - (_COURSE + 8 if one.course else 0)
         shown = _cut(_with_arrows(sheet, name, one.text), _TEXT, width)
-        parts.append(f'<text class="{kind}" x="{x + 2:.1f}" y="{line + 11:.1f}">{escape(shown)}</text>')
+        parts.append(f'<text class="{kind}" x="{x + 2:.1f}" y="{line + 10:.1f}">{escape(shown)}</text>')
         if one.course:
             parts.append(_course(one.course, x + room - _COURSE, line + 2))
     return "".join(parts) + "</g>"
@@ -482,11 +487,28 @@ def _legend(made: Network) -> Iterator[tuple[Lane, str]]:
         yield lane, _colour(number)
 
 
-def _row_width(lane: Lane) -> float:
-    return 34 + max(_width(lane.title, _NAME), _width(lane.text, _TEXT))
+def _parts(text: str, room: float) -> list[str]:
+    """A text in lines that fit, broken behind semicolons, else between words.
+
+    >>> _parts("goodput 1.23 to 5.47 Mbit/s; link full", 200.0)
+    ['goodput 1.23 to 5.47 Mbit/s;', 'link full']
+    """
+    lines = [""]
+    for part in re.split(r"(?<=;) ", text) if _width(text, _TEXT) > room else [text]:
+        for words in part.split(" ") if _width(part, _TEXT) > room else [part]:
+            longer = f"{lines[-1]} {words}".strip()
+            if _width(longer, _TEXT) <= room or not lines[-1]:
+                lines[-1] = longer
+            else:
+                lines.append(words)
+    return lines
 
 
-def _legend_row(lane: Lane, colour: str, x: float, y: float, standalone: bool) -> str:
+def _row_width(lane: Lane, lines: Sequence[str]) -> float:
+    return 34 + max(_width(lane.title, _NAME), *(_width(line, _TEXT) for line in lines))
+
+
+def _legend_row(lane: Lane, lines: Sequence[str], colour: str, x: float, y: float, standalone: bool) -> str:
     attributes, title = _words(standalone, f"{lane.title}: {lane.text}" if lane.text else lane.title)
     chip = ""
     if lane.limit:
@@ -494,7 +516,11 @@ def _legend_row(lane: Lane, colour: str, x: float, y: float, standalone: bool) -
     return (
         f'<g class="row"{attributes}>{title}<path d="M{x:.1f} {y + 10:.1f}h24" stroke="var({colour})"/>{chip}'
         f'<text x="{x + 30:.1f}" y="{y + 14:.1f}" class="name">{escape(lane.title)}</text>'
-        f'<text x="{x + 30:.1f}" y="{y + 28:.1f}" class="soft">{escape(lane.text)}</text></g>'
+        + "".join(
+            f'<text x="{x + 30:.1f}" y="{y + 28 + 14 * place:.1f}" class="soft">{escape(line)}</text>'
+            for place, line in enumerate(lines)
+        )
+        + "</g>"
     )
 
 

@@ -38,8 +38,8 @@ def write_run_report(
 ) -> Path:
     """Writes the report of one run; `progress(done, total)` counts its figures.
 
-    It begins with the waterfall of causes, tested for at most `explain_s` seconds; without a number, if that takes less than five
-    seconds. With 0 nothing is tested.
+    It begins with the waterfall of causes, tested for at most `explain_s` seconds; without a number, if that takes less than
+    0.8 s of processor time. With 0 nothing is tested.
     """
     explained = (
         explain_at_once(result) if explain_s is None else explain_result(result, explain_s) if explain_s else None
@@ -48,6 +48,7 @@ def write_run_report(
     for _ in _counted(explored["figures"], progress):
         pass
     flows, every = tables.chosen_flows(result), result.summary["flows"]
+    alone = strip.alone(every) if tables.is_selection(result) else []
     scenario = content_of(result)
     network = drawing.of_result(result, scenario)
     over_time = drawing.over_time.of_result(network.network, result)
@@ -71,7 +72,8 @@ def write_run_report(
         "strips": strip.strips(every, scenario, _titles(result)) if tables.is_selection(result) else [],
         "predictions": tables.predictions(result),
         "limits_note": _LIMITS_NOTE if any(usage.full(flow) for flow in flows) else "",
-        "limits": [_limit_row(flow, scenario) for flow in flows],
+        "limits": [_limit_row(flow, scenario) for flow in flows if flow not in alone],
+        "limits_alone": [_limit_row(flow, scenario) for flow in alone],
         "waterfalls": [_waterfall(one) for one in explained.explanation.groups]
         if explained and explained.explanation
         else [],

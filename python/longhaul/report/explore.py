@@ -204,6 +204,7 @@ def of_run(result: Result) -> dict[str, Any]:
         _flow_figures(columns, result)
         _link_figures(columns, result)
         _box_figures(columns, result)
+        _page_figure(columns, result)
         order = _order(result, columns.figures)
         columns.figures.sort(key=lambda figure: order.index(figure["id"]))
         if result.has_segments:
@@ -367,9 +368,21 @@ def groups_with_colours(flows: list[dict[str, Any]]) -> list[str]:
 
 
 #: The order of figures: the queue next to the window that fills it.
-_ORDER = ("goodput_bps", "cwnd_bytes", "queue", "srtt_s", "drops", "utilisation", "throughput_bps", "middleboxes")
+_ORDER = (
+    "goodput_bps",
+    "cwnd_bytes",
+    "queue",
+    "srtt_s",
+    "drops",
+    "utilisation",
+    "throughput_bps",
+    "middleboxes",
+    "pages",
+)
 #: The figures that come first where people wait for answers or talk: what they wait for, and where.
 _OF_WAITING = ("srtt_s", "queue")
+#: Pages that ended within this part of a run are one point.
+_PAGES = 60
 
 
 def _order(result: Result, figures: Sequence[dict[str, Any]]) -> tuple[str, ...]:
@@ -385,7 +398,7 @@ def _order(result: Result, figures: Sequence[dict[str, Any]]) -> tuple[str, ...]
     trips: list[dict[str, Any]] = next((figure["series"] for figure in figures if figure["id"] == "srtt_s"), [])
     known = any(str(flows[line["flow"]]["group"]) in waiting for line in trips if "flow" in line)
     first = _OF_WAITING if known else _OF_WAITING[::-1]
-    return (*first, *(name for name in _ORDER if name not in first))
+    return ("pages", *first, *(name for name in _ORDER if name not in first))
 
 
 #: Figures of flows: column, title, unit, whether they are averaged over a round trip, and what the caption has.
@@ -638,6 +651,33 @@ def _box_figures(columns: Columns, result: Result) -> None:
     if rows:
         figure["alt"] = _alt("Proxies", "B", [series["label"] for series in figure["series"]], np.vstack(rows))
         columns.figures.append(figure)
+
+
+def _page_figure(columns: Columns, result: Result) -> None:
+    """How long the pages of each group took, at the time when they were complete: the median of several, and the longest."""
+    flows = result.summary["flows"]
+    pages = result.events.filter(result.events["kind"] == "page").sort("time_s")
+    step = float(result.summary["duration_s"]) / _PAGES
+    group_of = {int(flow["id"]): str(flow["group"]) for flow in flows}
+    found: dict[str, dict[int, list[float]]] = {}
+    for at, flow, took in pages.select("time_s", "flow", "value").iter_rows():
+        found.setdefault(group_of[flow], {}).setdefault(int(at / step), []).append(took)
+    groups = list(dict.fromkeys(group_of.values()))
+    series, rows = [], []
+    for name, windows in list(found.items())[:_LINES]:
+        times = (np.array(list(windows)) + 0.5) * step
+        for dash, (words, share) in enumerate((("median", 0.5), ("longest", 1.0))):
+            values = np.array([float(np.quantile(took, share)) for took in windows.values()])
+            colour = _COLOURS[groups.index(name) % len(_COLOURS)]
+            label = f"{name}: {words}"
+            series.append({"colour": colour, "dash": dash, "axis": columns.axis(times), "label": label, **line(values)})
+            rows.append(values)
+    if series:
+        columns.figures.append({
+            "id": "pages", "title": "Page times", "unit": "s", "kind": "links", "series": series,
+            "caption": f"From the beginning of a page to its last byte, of the pages that ended within {quantity(step, 's', 2)} each.",
+            "alt": "; ".join(_alt("Page times", "s", [one["label"]], row[np.newaxis]) for one, row in zip(series, rows, strict=True)),
+        })  # fmt: skip
 
 
 #: Kinds of rows in segments.parquet: sent, retransmitted, ACK, SACK block.

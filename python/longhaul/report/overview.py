@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..qoe import smaller_is_better
+from ..sweep.differences import best_of
 from ..sweep.result import SweepResult
-from ..tables import best_point, setting_text
+from ..tables import setting_text
 from ..units import counted, quantity
 from .dots import Point, in_order, points, settings, varying
 
@@ -40,14 +41,20 @@ def answer(sweep: SweepResult, metrics: Sequence[str]) -> list[str]:
             sentences.append(f"{title}: nearly the same at all {len(found)} points, {span}.")
             continue
         least, most = (f"{one.text} with {one.called(names)}" for one in (found[0], found[-1]))
+        best = best_of(sweep, metric)
+        if best and smaller_is_better(metric):
+            least += ", the best,"
+        elif best:
+            most += ", the best"
         text = f"{title}: from {least} to {most}."
         if (missing := len(settings(sweep)) - len(found)) > 0:
             text += f" {missing} of {counted(len(found) + missing, 'point')} have no value."
         if sentences and len(names) > _MANY:
             # Names of points are long then, and the first figure belongs on the first screen.
             break
-        best = best_point(sweep, metric) or ""
-        sentences.append(" ".join(part for part in (text, best, _strongest(sweep, metric, found, names)) if part))
+        if best and best.alike:
+            text += f" {counted(best.alike, 'other point')} cannot be distinguished from the best (paired differences)."
+        sentences.append(" ".join(part for part in (text, _strongest(sweep, metric, found, names)) if part))
     return sentences
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -19,6 +19,9 @@ _HIGH = 100.0
 #: Values have an edge and no colour, which stands for what limited a flow.
 _HOLLOW = "var(--paper); stroke: var(--ink); vector-effect: non-scaling-stroke"
 
+#: Fewer flows are no strip: each has a bar with its words.
+_FEWEST = 4
+
 Flow = Mapping[str, Any]
 
 
@@ -27,15 +30,10 @@ def strips(
 ) -> list[dict[str, Any]]:
     """A strip for each kind of application, worst first, and for each large group in it; `names` are titles of metrics.
 
-    Strips of one kind have one scale. Colours mean what limited a flow, and nothing else.
+    Strips of one kind have one scale. Colours mean what limited a flow, and nothing else. The flows of `alone` are in none.
     """
-    large = groups_with_colours(list(flows))
     found = []
-    for kind, members in qoe.like(flows).items():
-        parts: dict[str, list[dict[str, Any]]] = {}
-        for flow in members:
-            name = str(flow["group"])
-            parts.setdefault(name if name in large else "", []).append(flow)
+    for kind, members, parts in _parts(flows):
         metric = _metric(members)
         most = max(_values(members, metric)) or 1.0
         found += [
@@ -48,8 +46,28 @@ def strips(
                 most,
             )
             for part in parts.values()
+            if len(part) >= _FEWEST
         ]
     return found
+
+
+def alone(flows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The flows that are too few of a kind for a strip."""
+    parts = [part for _, _, found in _parts(flows) for part in found.values()]
+    return [flow for part in parts if len(part) < _FEWEST for flow in part]
+
+
+def _parts(
+    flows: Sequence[dict[str, Any]],
+) -> Iterator[tuple[str, list[dict[str, Any]], dict[str, list[dict[str, Any]]]]]:
+    """Each kind of application with its flows, worst first, and these by large group; the empty name is for all others."""
+    large = groups_with_colours(list(flows))
+    for kind, members in qoe.like(flows).items():
+        parts: dict[str, list[dict[str, Any]]] = {}
+        for flow in members:
+            name = str(flow["group"])
+            parts.setdefault(name if name in large else "", []).append(flow)
+        yield kind, members, parts
 
 
 def _metric(flows: Sequence[Flow]) -> str:

@@ -63,14 +63,15 @@ def why(
     groups: Sequence[str] | None = None,
     seconds: float = BUDGET_S,
     observer: Callable[[int, str], None] | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Explanation:
-    """What limits the groups of flows of a scenario (all, or these), within `seconds` of wall-clock time.
+    """What limits the groups of flows of a scenario (all, or these), within `seconds` of `clock`: wall-clock time by default.
 
     `summary` is that of a run of the scenario as it is; without it that run is made first, whatever it takes. Raises
     `LonghaulError` if the scenario cannot be run.
     """
     content = tomllib.loads(core.resolve(document, changes)[0])
-    lab = Lab(content, document.folder, seconds, summary, observer)
+    lab = Lab(content, document.folder, seconds, summary, observer, clock=clock)
     known = [name for name in lab.trial(()).qoe[0] if groups is None or name in groups]
     if not known:
         raise LonghaulError(f"{document.source}: no flow was active in the measured time, so nothing limits one")
@@ -80,7 +81,7 @@ def why(
     for number, name in enumerate(known[:_GROUPS]):
         # What one group leaves of its part of the budget is for those after it.
         left = len(known[:_GROUPS]) - number
-        now = time.monotonic()
+        now = clock()
         lab.deadline = now + (whole - now) / left
         made.groups.append(waterfall(lab, name))
     made.groups.sort(key=lambda one: one.felt)

@@ -58,14 +58,15 @@ class Lab:
         summary: dict[str, Any] | None = None,
         observer: Callable[[int, str], None] | None = None,
         runs: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`content` is the resolved scenario, `summary` that of its run if there is one.
 
-        The budget is `budget` s of wall-clock time, and `runs` if given.
+        The budget is `budget` s of `clock`, wall-clock time or `time.process_time`, and `runs` if given.
         """
         self.content, self.folder = content, folder
         self.first_seed = int(content["run"]["seed"])
-        self.deadline = time.monotonic() + budget
+        self.clock, self.deadline = clock, clock() + budget
         self.made = 0
         self.seeds = 1
         self._observer, self._runs = observer, runs
@@ -85,7 +86,7 @@ class Lab:
     @property
     def spent(self) -> bool:
         """Whether the time is over."""
-        return time.monotonic() >= self.deadline
+        return self.clock() >= self.deadline
 
     def trial(self, without: Without) -> Trial:
         """What is known of the scenario without these things."""
