@@ -29,6 +29,8 @@ pub enum Constellation {
     Iridium,
     /// O3b, in medium orbits above the equator: 20 satellites at 8062 km.
     O3b,
+    /// One geostationary satellite, above the equator at `longitude`.
+    Geo,
 }
 
 /// Which satellite carries a link in a slot, of those that both ends see.
@@ -111,6 +113,11 @@ pub struct LeoSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 360))]
     pub spread: Option<f64>,
+    /// Degrees east of Greenwich of the first plane where it crosses the equator to the north, without `begin`; of a geostationary
+    /// satellite its place.
+    #[serde(default, skip_serializing_if = "is_greenwich")]
+    #[schemars(range(min = -180.0, max = 180.0))]
+    pub longitude: f64,
     /// Which satellite carries the link.
     #[serde(default)]
     pub choice: Choice,
@@ -165,6 +172,11 @@ fn is_zero(duration: &Duration) -> bool {
     duration.is_zero()
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, clippy::float_cmp)] // serde's signature, and a default is written as it is
+fn is_greenwich(longitude: &f64) -> bool {
+    *longitude == 0.0
+}
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
 fn is_never(probability: &Probability) -> bool {
     probability.get() == 0.0
 }
@@ -227,6 +239,8 @@ impl LeoSpec {
             Constellation::Kuiper => (630.0, 51.9, 34, 34, 360.0),
             Constellation::Iridium => (780.0, 86.4, 6, 11, 180.0),
             Constellation::O3b => (8062.0, 0.0, 1, 20, 360.0),
+            // The radius at which Kepler's law has a sidereal day.
+            Constellation::Geo => (42_164.17 - sky::EARTH, 0.0, 1, 1, 360.0),
         };
         let planes = self.planes.unwrap_or(planes).clamp(1, 200);
         Orbits {
@@ -236,6 +250,7 @@ impl LeoSpec {
             satellites: self.satellites.unwrap_or(satellites).clamp(1, 200),
             phasing: self.phasing.unwrap_or(u32::from(planes > 1)),
             spread: self.spread.unwrap_or(spread).to_radians(),
+            longitude: self.longitude.to_radians(),
         }
     }
 
@@ -317,6 +332,7 @@ mod tests {
             satellites: None,
             phasing: None,
             spread: None,
+            longitude: 0.0,
             choice: Choice::Highest,
             relay: Relay::BentPipe,
             slot: slot(),
@@ -375,6 +391,21 @@ mod tests {
         };
         let (highest, stay, random) = (count(Choice::Highest), count(Choice::Stay), count(Choice::Random));
         assert!(stay < highest && highest < random && random <= 239, "{stay} {highest} {random}");
+    }
+
+    /// A geostationary satellite at 19.2 degrees east stands 27.5 degrees above the horizon of Kiel, 38,843 km away (look angles by
+    /// spherical geometry), and stays there: the delay of a day changes by less than 0.1 ms.
+    #[test]
+    fn a_geostationary_satellite_stands_still() {
+        let spec = LeoSpec { constellation: Constellation::Geo, longitude: 19.2, ..spec(KIEL, KIEL) };
+        let delays = delays_ms(&spec.course(Duration::from_secs(86_400)));
+        let angle = libm::acos(libm::cos(54.3f64.to_radians()) * libm::cos(9f64.to_radians()));
+        let (earth, radius) = (sky::EARTH, 42_164.17);
+        let distance = libm::sqrt(earth * earth + radius * radius - 2.0 * earth * radius * libm::cos(angle));
+        assert!((delays[0] - 2.0 * distance / LIGHT * 1e3).abs() < 0.01, "{} {distance}", delays[0]);
+        let (least, most) =
+            delays.iter().fold((f64::MAX, 0f64), |(least, most), one| (least.min(*one), most.max(*one)));
+        assert!(most - least < 0.1, "{least} {most}");
     }
 
     /// From the pole no satellite of an orbit at 53 degrees is in sight.

@@ -169,6 +169,7 @@ mod tests {
             satellites,
             phasing,
             spread: core::f64::consts::TAU,
+            longitude: 0.0,
         })
     }
 

@@ -57,6 +57,8 @@ pub(super) struct Orbits {
     pub satellites: u32,
     pub phasing: u32,
     pub spread: f64,
+    /// Of the first plane.
+    pub longitude: f64,
 }
 
 impl Orbits {
@@ -100,7 +102,7 @@ impl Sky {
         let (planes, places) = (f64::from(orbits.planes), f64::from(orbits.satellites));
         let shift = f64::from(orbits.phasing) * plane as f64 / (planes * places);
         let angle = TAU * (place as f64 / places + shift) + self.motion * time;
-        let node = orbits.spread * plane as f64 / planes + (self.precession - TURN) * time;
+        let node = orbits.longitude + orbits.spread * plane as f64 / planes + (self.precession - TURN) * time;
         let (across, along) = (sin(angle) * cos(orbits.inclination), cos(angle));
         let radius = orbits.radius();
         [
@@ -128,6 +130,7 @@ mod tests {
             satellites: 22,
             phasing: 1,
             spread: TAU,
+            longitude: 0.0,
         })
     }
 
