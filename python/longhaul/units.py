@@ -215,7 +215,7 @@ _FACTORS = {
     "bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12,
     "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0,
     "B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30,
-    "packets": 1.0, "packet": 1.0, "": 1.0,
+    "packets": 1.0, "packet": 1.0, "bdp": 1.0, "BDP": 1.0, "": 1.0,
 }  # fmt: skip
 
 
@@ -249,6 +249,20 @@ def read_bytes(value: object, mss: int = 1460) -> float | None:
     return read[0] * {"bytes": 1, "packets": mss}[read[1]] if read and read[1] in ("bytes", "packets") else None
 
 
+def read_limit(value: object, packet: int, rate_bps: float, rtt_s: float) -> float | None:
+    """A queue's limit in bytes, of packets with `packet` bytes each, at a link of this rate (bit/s) on paths of this base
+    round trip (s); `None` if it is no limit.
+
+    >>> read_limit("10 packets", 1500, 8e6, 0.1), read_limit("64 kB", 1500, 8e6, 0.1)
+    (15000.0, 64000.0)
+    >>> read_limit("50 ms", 1500, 8e6, 0.1), read_limit("2 bdp", 1500, 8e6, 0.1), read_limit("1 Mbit/s", 1500, 8e6, 0.1)
+    (50000.0, 200000.0, None)
+    """
+    read = read_quantity(value)
+    factors = {"packets": packet, "": packet, "bytes": 1.0, "s": rate_bps / 8, "bdp": rate_bps * rtt_s / 8}
+    return read[0] * factors[read[1]] if read and read[1] in factors else None
+
+
 def _base_unit(unit: str) -> str:
     if unit.endswith("bit/s"):
         return "bit/s"
@@ -256,4 +270,4 @@ def _base_unit(unit: str) -> str:
         return "s"
     if unit.endswith("B"):
         return "bytes"
-    return "packets" if unit.startswith("packet") else unit
+    return "packets" if unit.startswith("packet") else unit.lower() if unit == "BDP" else unit

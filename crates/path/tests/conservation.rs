@@ -81,16 +81,16 @@ fn disciplines() -> impl Strategy<Value = QueueSpec> {
     )
         .prop_map(|(limit, kind, [gentle, adaptive, wait, bytes, ecn], overflow)| match kind {
             0 => QueueSpec::droptail(limit),
-            1 => QueueSpec::HeadDrop(HeadDropSpec { limit }),
+            1 => QueueSpec::HeadDrop(HeadDropSpec { limit: limit.into() }),
             2 => QueueSpec::Codel(CodelSpec {
-                limit,
+                limit: limit.into(),
                 target: Duration::from_millis(1),
                 interval: Duration::from_millis(5),
                 ecn,
                 ce_threshold: wait.then(|| Duration::from_millis(3)),
             }),
             3 => QueueSpec::FqCodel(FqCodelSpec {
-                limit,
+                limit: limit.into(),
                 target: Duration::from_millis(1),
                 interval: Duration::from_millis(5),
                 quantum: Size::from_bytes(if bytes { 300 } else { 1514 }),
@@ -108,16 +108,16 @@ fn disciplines() -> impl Strategy<Value = QueueSpec> {
                 mean_packet: Size::from_bytes(500),
                 derandomise: bytes,
                 cap_adjustment: gentle,
-                activation: adaptive.then_some(Limit::Packets(5)),
+                activation: adaptive.then_some(Limit::Packets(5).into()),
                 ecn,
                 ..PieSpec::rfc(limit)
             }),
             5 => QueueSpec::Drr(DrrSpec {
-                limit,
+                limit: limit.into(),
                 quantum: Size::from_bytes(if bytes { 300 } else { 1500 }),
                 queues: gentle.then_some(3),
             }),
-            6 => QueueSpec::Wfq(WfqSpec { limit, queues: gentle.then_some(3) }),
+            6 => QueueSpec::Wfq(WfqSpec { limit: limit.into(), queues: gentle.then_some(3) }),
             _ => QueueSpec::Red(RedSpec {
                 min_threshold: Some(Limit::Packets(if limit == Limit::Packets(1) { 1 } else { 2 })),
                 max_threshold: Some(Limit::Packets(6)),
@@ -189,7 +189,7 @@ fn run(
             Fate::Dropped(_) | Fate::Lost(..) => outcome.dropped.push(packet),
         }
         outcome.dropped.extend(link.take_dropped().map(|(packet, _)| packet));
-        prop_assert!(within(queue.limit(), &mut link, now), "limit {}", queue.limit());
+        prop_assert!(within(queue.limit().fixed(), &mut link, now), "limit {}", queue.limit());
         let bits = link.stats(now).transmitted_bytes * 8;
         prop_assert!(bits as f64 <= 8e6 * now.as_secs_f64() + 1.0);
     }

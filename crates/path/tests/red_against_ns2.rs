@@ -287,7 +287,7 @@ fn byte_mode() {
         adaptive: false,
         measure: Measure::Bytes,
         size_dependent: true,
-        limit: Limit::Bytes(Size::from_bytes(500_000)),
+        limit: Limit::Bytes(Size::from_bytes(500_000)).into(),
         ..automatic()
     };
     compare("bytes", "adaptive_ 0 gentle_ true queue_in_bytes_ true bytes_ true", spec);

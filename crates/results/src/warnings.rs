@@ -8,7 +8,8 @@ use longhaul_cc::{Algorithm, Pacing, SlowStartKind};
 use longhaul_scenario::middlebox::OnOthers;
 use longhaul_scenario::{CarrierSpec, MiddleboxInstance, MiddleboxSpec, ShareSpec, Transport};
 use longhaul_units::{
-    DeclaredId, Duration, Figure, FlowId, GroupId, IdVec, Limit, LinkId, MiddleboxId, apart, ids, readable,
+    DeclaredId, Duration, Figure, FlowId, GroupId, IdVec, Limit, LinkId, MiddleboxId, QueueLimit, apart, ids,
+    readable,
 };
 
 mod handshake;
@@ -426,7 +427,7 @@ fn queues_below_a_packet(context: &Context<'_>, links: &IdVec<DeclaredId, LinkSu
     let too_small = context.declared.iter().zip(links).filter_map(|(id, link)| {
         let packet = largest[*id];
         match network.links[*id].config.queue.limit() {
-            Limit::Bytes(most) if most.as_bytes() < packet => Some(Warning {
+            QueueLimit::Fixed(Limit::Bytes(most)) if most.as_bytes() < packet => Some(Warning {
                 code: "queue_below_a_packet",
                 object: link.name.clone(),
                 message: format!(

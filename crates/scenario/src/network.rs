@@ -163,7 +163,33 @@ impl Network {
         for id in ids(scenario.middlebox.len()) {
             network.add_middlebox(scenario, id);
         }
+        network.fix_queue_limits();
         network
+    }
+
+    /// Puts every limit of a queue into packets or bytes: times by the link's rate, bandwidth-delay products by it and the
+    /// mean round trip of propagation of the flows that cross the link; where none does, its delay counts twice.
+    fn fix_queue_limits(&mut self) {
+        let mut round_trips = IdVec::<LinkId, (u128, u128)>::filled((0, 0), self.links.len());
+        if self.links.iter().any(|link| link.config.queue.needs_path()) {
+            for flow in self.flows.iter() {
+                let path = || flow.forward.iter().chain(&flow.reverse);
+                let rtt: u128 =
+                    path().map(|link| u128::from(self.links[*link].config.delay.as_nanos())).sum();
+                for link in path() {
+                    let (sum, flows) = &mut round_trips[*link];
+                    (*sum, *flows) = (*sum + rtt, *flows + 1);
+                }
+            }
+        }
+        for id in ids::<LinkId>(self.links.len()) {
+            let config = &mut self.links[id].config;
+            let rtt = match round_trips[id] {
+                (_, 0) => config.delay * 2,
+                (sum, flows) => Duration::from_nanos((sum / flows) as u64),
+            };
+            config.queue = config.queue.on_path(config.rate, Some(rtt));
+        }
     }
 
     fn add_middlebox(&mut self, scenario: &Scenario, id: MiddleboxId) {

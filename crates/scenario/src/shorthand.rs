@@ -5,7 +5,7 @@
 use crate::MeasuredSpec;
 use longhaul_path::loss::RandomLoss;
 use longhaul_path::{CorruptionSpec, JitterSpec, LossPlace, LossSpec, QueueSpec};
-use longhaul_units::{Duration, Limit, Probability};
+use longhaul_units::{Duration, Probability, QueueLimit};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor, value::MapAccessDeserializer};
 use std::fmt;
@@ -22,7 +22,7 @@ pub(crate) fn queue<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
             )
         }
         fn visit_str<E: Error>(self, text: &str) -> Result<QueueSpec, E> {
-            text.parse().map(QueueSpec::droptail).map_err(E::custom)
+            text.parse::<QueueLimit>().map(QueueSpec::droptail).map_err(E::custom)
         }
         fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<QueueSpec, A::Error> {
             QueueSpec::deserialize(MapAccessDeserializer::new(map))
@@ -161,7 +161,7 @@ pub(crate) fn written_out(key: &str, value: &Value) -> Option<Table> {
 /// Schema of a queue and of its short form.
 pub(crate) fn queue_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({
-        "anyOf": [generator.subschema_for::<QueueSpec>(), generator.subschema_for::<Limit>(), { "type": "null" }],
+        "anyOf": [generator.subschema_for::<QueueSpec>(), generator.subschema_for::<QueueLimit>(), { "type": "null" }],
     })
 }
 

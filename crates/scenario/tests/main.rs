@@ -6,6 +6,7 @@ mod inheritance;
 mod large;
 mod linux;
 mod measured;
+mod queue_limits;
 mod refusals;
 mod shorthand;
 mod thin_link_refusals;

@@ -512,3 +512,21 @@ fn transfers_of_drawn_sizes_are_delivered_whole() {
         summary.flows[1].metrics.get("delivered_bytes")
     );
 }
+
+/// 8 Mbit/s send 1000 B in a millisecond: a queue of 100 ms holds 100,000 B, and no packet waits longer.
+#[test]
+fn a_queue_of_a_time_keeps_packets_no_longer() {
+    let summary = one_flow(
+        "duration = \"20 s\"",
+        "rate = \"8 Mbit/s\"\ndelay = \"50 ms\"\nqueue = \"100 ms\"",
+        "",
+        "congestion = \"cubic\"",
+    );
+    let link = &summary.links[0];
+    assert_eq!(link.queue, "droptail 100 kB");
+    assert!(link.metrics.get("drops_queue").unwrap() > 0.0);
+    // The packet in transmission counts against the limit: 96 of 1040 B.
+    assert_eq!(link.metrics.get("queue_max_packets"), Some(96.0));
+    let late = link.metrics.get("queue_delay_p99_s").unwrap();
+    assert!((0.09..=0.1).contains(&late), "{late}");
+}

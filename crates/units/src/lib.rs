@@ -12,6 +12,7 @@ mod histogram;
 mod ids;
 mod limit;
 mod probability;
+mod queue_limit;
 mod random;
 #[cfg(feature = "serde")]
 pub mod ranges;
@@ -30,6 +31,7 @@ pub use ids::{
 };
 pub use limit::Limit;
 pub use probability::Probability;
+pub use queue_limit::QueueLimit;
 pub use random::Random;
 pub use rate::Rate;
 pub use readable::{Figure, apart, readable};

@@ -3,7 +3,7 @@
 use crate::text::Grammar;
 use crate::{Size, UnitError};
 
-const PACKETS: Grammar = Grammar {
+pub(crate) const PACKETS: Grammar = Grammar {
     quantity: "number of packets or bytes",
     example: "1000 packets",
     units: &[("packets", 1)],

@@ -4,7 +4,7 @@
 //! A number has JSON Schema's own words (`minimum`, `exclusiveMinimum`, `maximum`, `exclusiveMaximum`), a quantity with a
 //! unit the same with `x-` before them and a text: `#[schemars(extend("x-exclusiveMinimum" = "0 s"))]`.
 
-use crate::{Duration, Limit, Rate, Size};
+use crate::{Duration, Limit, QueueLimit, Rate, Size};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -88,6 +88,7 @@ enum Unit {
     BitsPerSecond,
     Bytes,
     Packets,
+    Products,
 }
 
 /// What a text stands for; `None` for a word such as "off".
@@ -101,10 +102,11 @@ fn quantity(text: &str) -> Option<(Unit, u64)> {
     if let Ok(size) = text.parse::<Size>() {
         return Some((Unit::Bytes, size.as_bytes()));
     }
-    match text.parse::<Limit>() {
-        Ok(Limit::Packets(packets)) => Some((Unit::Packets, packets)),
-        Ok(Limit::Bytes(size)) => Some((Unit::Bytes, size.as_bytes())),
-        Err(_) => None,
+    match text.parse::<QueueLimit>().ok()? {
+        QueueLimit::Fixed(Limit::Packets(packets)) => Some((Unit::Packets, packets)),
+        QueueLimit::Fixed(Limit::Bytes(size)) => Some((Unit::Bytes, size.as_bytes())),
+        QueueLimit::Time(time) => Some((Unit::Nanoseconds, time.as_nanos())),
+        QueueLimit::Bdp(thousandths) => Some((Unit::Products, thousandths)),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::text::{Grammar, textual};
 use std::ops::{Add, AddAssign, Mul, Sub};
 
-const GRAMMAR: Grammar = Grammar {
+pub(crate) const GRAMMAR: Grammar = Grammar {
     quantity: "time",
     example: "250 ms",
     units: &[("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)],

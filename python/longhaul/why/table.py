@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from ..applications import ASKING
-from ..units import apart, counted, quantity, read_bytes, read_quantity
+from ..units import apart, counted, quantity, read_bytes, read_limit
 from .case import (
     HEADERS,
     Case,
@@ -372,9 +372,9 @@ def _paced(case: Case) -> dict[str, Any]:
     if case.is_quic or link is None:
         return {}
     queue = setting(case.content, str(link["name"]), "queue") or {}
-    read = read_quantity(queue.get("limit"))
-    room = read[0] * (1 if read[1] == "bytes" else case.mss) if read and queue.get("kind") == "droptail" else 0.0
-    return {} if room > case.window else {"pacing": {"kind": "window"}}
+    droptail = queue.get("kind") == "droptail"
+    room = read_limit(queue.get("limit"), case.mss, case.rate(link), case.rtt) if droptail else None
+    return {} if (room or 0.0) > case.window else {"pacing": {"kind": "window"}}
 
 
 def _first_reduction(case: Case) -> float | None:
@@ -644,11 +644,10 @@ def _queues(case: Case) -> Iterator[Intervention]:
                     if metric(link, key)
                 )
                 words = f"the queue at {where}, {kind}{target}, which {did}"
-            read = read_quantity(limit)
-            now = (read[0] / (case.mss + HEADERS) if read[1] == "bytes" else read[0]) if read else 1000.0
-            rate = case.rate(link)
+            rate, packet = case.rate(link), case.mss + HEADERS
+            now = (read_limit(limit, packet, rate, case.rtt) or 1000.0 * packet) / packet
             # Two bandwidth-delay products hold what a window is above the path's before it is reduced, and half of it after.
-            room = max(2 * now, 2 * rate * case.rtt / 8 / (case.mss + HEADERS))
+            room = max(2 * now, 2 * rate * case.rtt / 8 / packet)
             put_queue = {"kind": "droptail", "limit": f"{math.ceil(room)} packets"}
             yield Intervention(
                 f"queue {name}",

@@ -25,7 +25,7 @@ fn loss(spec: &LossSpec) -> String {
 
 /// A direction of the link, in the words of a scenario.
 fn direction(link: &LinkConfig) -> String {
-    let Limit::Bytes(queue) = link.queue.limit() else { panic!("a queue in bytes") };
+    let Limit::Bytes(queue) = link.queue.limit().fixed() else { panic!("a queue in bytes") };
     let mut text = format!("{{ rate = \"{} bit/s\", queue = \"{} B\"", link.rate.as_bps(), queue.as_bytes());
     if let Some(spec) = &link.loss {
         text += &format!(", loss = {}", loss(spec));

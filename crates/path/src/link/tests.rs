@@ -108,7 +108,7 @@ fn a_limit_in_bytes_admits_what_fits() {
 #[test]
 fn head_drop_pushes_out_the_oldest_waiting_packet() {
     let mut link =
-        Link::new(&config(QueueSpec::HeadDrop(HeadDropSpec { limit: Limit::Packets(3) })), 1, "link");
+        Link::new(&config(QueueSpec::HeadDrop(HeadDropSpec { limit: Limit::Packets(3).into() })), 1, "link");
     send_many(&mut link, 5);
     let dropped: Vec<u64> = link.take_dropped().map(|(packet, _)| packet.id).collect();
     assert_eq!(dropped, [1, 2], "packet 0 is on the wire already");
@@ -159,7 +159,7 @@ fn reordering_lets_later_packets_overtake() {
 /// A line at 10 bits a byte with two bytes of framing: 1000 bytes take 1.2525 ms at 8 Mbit/s.
 #[test]
 fn a_serial_line_takes_longer() {
-    for queue in [droptail(10), QueueSpec::HeadDrop(HeadDropSpec { limit: Limit::Packets(10) })] {
+    for queue in [droptail(10), QueueSpec::HeadDrop(HeadDropSpec { limit: Limit::Packets(10).into() })] {
         let spec = SerialSpec::default();
         let rate = spec.data_rate(Rate::from_bps(8_000_000));
         let mut link = Link::new(&LinkConfig { rate, serial: Some(spec), ..config(queue) }, 1, "link");
@@ -237,7 +237,7 @@ fn waits_are_measured_until_transmission_begins() {
 #[test]
 fn what_waits_at_either_end_of_the_measurement_counts_for_its_time_within() {
     // Six packets of 1 ms each: from 2.5 to 4.5 ms, three wait for half a millisecond, two for one, one for half.
-    for queue in [droptail(10), QueueSpec::HeadDrop(HeadDropSpec { limit: Limit::Packets(10) })] {
+    for queue in [droptail(10), QueueSpec::HeadDrop(HeadDropSpec { limit: Limit::Packets(10).into() })] {
         let mut link = Link::new(&config(queue), 1, "link");
         send_many(&mut link, 6);
         let half = Duration::from_micros(500);
@@ -261,7 +261,7 @@ proptest! {
         seed: u64,
     ) {
         let limit = Limit::Packets(limit);
-        let queue = if head_drop { QueueSpec::HeadDrop(HeadDropSpec { limit }) } else { QueueSpec::droptail(limit) };
+        let queue = if head_drop { QueueSpec::HeadDrop(HeadDropSpec { limit: limit.into() }) } else { QueueSpec::droptail(limit) };
         let place = if before_queue { LossPlace::BeforeQueue } else { LossPlace::Wire };
         let loss = Some(RandomLoss { probability: Probability::new(loss).unwrap(), place }.into());
         let mut link = Link::new(&LinkConfig { loss, ..config(queue) }, seed, "link");
@@ -343,7 +343,7 @@ proptest! {
 /// What comes in the first frame is assigned a frame later. A queue that is asked packet by packet gives the same.
 #[test]
 fn packets_wait_until_capacity_is_assigned() {
-    for queue in [droptail(10), QueueSpec::HeadDrop(HeadDropSpec { limit: Limit::Packets(10) })] {
+    for queue in [droptail(10), QueueSpec::HeadDrop(HeadDropSpec { limit: Limit::Packets(10).into() })] {
         let demand = crate::DemandSpec {
             frame: Duration::from_millis(30),
             delay: Duration::from_millis(600),

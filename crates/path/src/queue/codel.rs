@@ -5,7 +5,7 @@ use super::fifo::Fifo;
 use super::{Discipline, Occupancy, Parameters, Queue, Report, Setup};
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{DropCause, Packet};
-use longhaul_units::{Duration, Instant, Limit, Rate};
+use longhaul_units::{Duration, Instant, Limit, QueueLimit, Rate};
 
 /// Parameters of CoDel.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -14,7 +14,7 @@ pub struct CodelSpec {
     /// Most packets or bytes in the system; RFC 8289 states none, Linux has 1000 packets.
     #[serde(default = "thousand_packets")]
     #[schemars(extend("x-exclusiveMinimum" = "0 packets"))]
-    pub limit: Limit,
+    pub limit: QueueLimit,
     /// Queueing delay that may stand; RFC 8289 recommends 5 % to 10 % of `interval`.
     #[serde(default = "five_ms")]
     #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
@@ -33,8 +33,11 @@ pub struct CodelSpec {
 }
 
 impl Parameters for CodelSpec {
-    fn limit(&self) -> Limit {
+    fn limit(&self) -> QueueLimit {
         self.limit
+    }
+    fn limits_mut(&mut self) -> Vec<&mut QueueLimit> {
+        vec![&mut self.limit]
     }
     fn check(&self, _rate: Rate) -> Result<(), (&'static str, String)> {
         CodelSettings::from(self).check()
@@ -44,8 +47,8 @@ impl Parameters for CodelSpec {
     }
 }
 
-fn thousand_packets() -> Limit {
-    Limit::Packets(1000)
+fn thousand_packets() -> QueueLimit {
+    Limit::Packets(1000).into()
 }
 pub(crate) fn five_ms() -> Duration {
     Duration::from_millis(5)
@@ -208,7 +211,7 @@ impl<P: Packet> CodelQueue<P> {
     pub fn new(spec: &CodelSpec) -> Self {
         CodelQueue {
             settings: spec.into(),
-            limit: spec.limit,
+            limit: spec.limit.fixed(),
             codel: Codel::default(),
             fifo: Fifo::default(),
             largest: 0,
@@ -241,7 +244,7 @@ mod tests {
 
     fn spec() -> CodelSpec {
         CodelSpec {
-            limit: Limit::Packets(10_000),
+            limit: Limit::Packets(10_000).into(),
             target: five_ms(),
             interval: hundred_ms(),
             ecn: true,
@@ -380,7 +383,7 @@ mod tests {
 
     #[test]
     fn overflow_drops_what_arrives() {
-        let mut queue = CodelQueue::new(&CodelSpec { limit: Limit::Packets(2), ..spec() });
+        let mut queue = CodelQueue::new(&CodelSpec { limit: Limit::Packets(2).into(), ..spec() });
         let mut report = Report::default();
         (0..3).for_each(|id| queue.enqueue(at_ms(0.0), packet(id, 1000, false), 1000, &mut report));
         assert_eq!(report.dropped.iter().map(|(packet, _)| packet.id).collect::<Vec<_>>(), [1, 2]);

@@ -3,7 +3,7 @@
 use super::{Admission, Discipline, Found, Occupancy, Parameters, Setup, Verdict};
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{DropCause, Packet};
-use longhaul_units::{Instant, Limit};
+use longhaul_units::{Instant, Limit, QueueLimit};
 
 /// Parameters of DropTail.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -11,18 +11,21 @@ use longhaul_units::{Instant, Limit};
 pub struct DropTailSpec {
     /// Most packets or bytes in the system.
     #[schemars(extend("x-exclusiveMinimum" = "0 packets"))]
-    pub limit: Limit,
+    pub limit: QueueLimit,
 }
 
 impl Parameters for DropTailSpec {
-    fn limit(&self) -> Limit {
+    fn limit(&self) -> QueueLimit {
         self.limit
+    }
+    fn limits_mut(&mut self) -> Vec<&mut QueueLimit> {
+        vec![&mut self.limit]
     }
     fn decides_on_arrival(&self) -> bool {
         true
     }
     fn build<P: Packet + Send + 'static>(&self, _setup: &Setup<'_>) -> Discipline<P> {
-        Discipline::DropTail(DropTail::new(self.limit))
+        Discipline::DropTail(DropTail::new(self.limit.fixed()))
     }
 }
 

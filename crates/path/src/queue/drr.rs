@@ -5,7 +5,7 @@ use super::flows::FlowQueues;
 use super::{Discipline, Occupancy, Parameters, Queue, Report, Setup};
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{DropCause, Packet, Random};
-use longhaul_units::{Instant, Limit, Size};
+use longhaul_units::{Instant, Limit, QueueLimit, Size};
 use std::collections::VecDeque;
 
 /// Parameters of deficit round robin.
@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 pub struct DrrSpec {
     /// Most packets or bytes in the system. When it is exceeded, the longest queue loses its newest packet.
     #[schemars(extend("x-exclusiveMinimum" = "0 packets"))]
-    pub limit: Limit,
+    pub limit: QueueLimit,
     /// What a flow of weight 1 may send at each turn.
     #[serde(default = "full_packet")]
     #[schemars(extend("x-exclusiveMinimum" = "0 B", "x-maximum" = "1 GB"))]
@@ -26,8 +26,11 @@ pub struct DrrSpec {
 }
 
 impl Parameters for DrrSpec {
-    fn limit(&self) -> Limit {
+    fn limit(&self) -> QueueLimit {
         self.limit
+    }
+    fn limits_mut(&mut self) -> Vec<&mut QueueLimit> {
+        vec![&mut self.limit]
     }
     fn build<P: Packet + Send + 'static>(&self, setup: &Setup<'_>) -> Discipline<P> {
         Discipline::queue(Drr::new(self, setup.random("queue")))
@@ -60,7 +63,7 @@ impl<P: Packet> Drr<P> {
     /// Empty queues; `random` keys the hash.
     pub fn new(spec: &DrrSpec, random: Random) -> Self {
         Drr {
-            limit: spec.limit,
+            limit: spec.limit.fixed(),
             quantum: spec.quantum.as_bytes(),
             flows: FlowQueues::new(spec.queues, random),
             active: VecDeque::new(),
@@ -130,7 +133,7 @@ mod tests {
     use super::*;
 
     fn drr(quantum: u64) -> Drr<Numbered> {
-        let limit = Limit::Packets(10_000);
+        let limit = Limit::Packets(10_000).into();
         let spec = DrrSpec { limit, quantum: Size::from_bytes(quantum), queues: None };
         Drr::new(&spec, Random::stream(1, "drr"))
     }
@@ -217,7 +220,7 @@ mod tests {
     /// The flow that fills the buffer pays for it.
     #[test]
     fn the_longest_queue_loses_its_newest() {
-        let spec = DrrSpec { limit: Limit::Packets(4), quantum: full_packet(), queues: None };
+        let spec = DrrSpec { limit: Limit::Packets(4).into(), quantum: full_packet(), queues: None };
         let mut drr = Drr::new(&spec, Random::stream(1, "drr"));
         let mut report = Report::default();
         fill(&mut drr, &[(1, 1000), (1, 1000), (1, 1000), (1, 1000), (2, 1000)], &mut report);

@@ -6,7 +6,7 @@ use super::flows::FlowQueues;
 use super::{Discipline, Occupancy, Parameters, Queue, Report, Setup};
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{DropCause, Packet, Random};
-use longhaul_units::{Duration, Instant, Limit, Rate, Size};
+use longhaul_units::{Duration, Instant, Limit, QueueLimit, Rate, Size};
 use std::collections::VecDeque;
 
 /// Parameters of FlowQueue-CoDel.
@@ -16,7 +16,7 @@ pub struct FqCodelSpec {
     /// Most packets or bytes in the system (RFC 8290 section 5.2.3). When it is exceeded, the longest queue loses its oldest packets.
     #[serde(default = "ten_thousand_packets")]
     #[schemars(extend("x-exclusiveMinimum" = "0 packets"))]
-    pub limit: Limit,
+    pub limit: QueueLimit,
     /// Queueing delay that may stand in a flow's queue.
     #[serde(default = "super::codel::five_ms")]
     #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
@@ -45,8 +45,11 @@ pub struct FqCodelSpec {
 }
 
 impl Parameters for FqCodelSpec {
-    fn limit(&self) -> Limit {
+    fn limit(&self) -> QueueLimit {
         self.limit
+    }
+    fn limits_mut(&mut self) -> Vec<&mut QueueLimit> {
+        vec![&mut self.limit]
     }
     fn check(&self, _rate: Rate) -> Result<(), (&'static str, String)> {
         CodelSettings::from(self).check()
@@ -56,8 +59,8 @@ impl Parameters for FqCodelSpec {
     }
 }
 
-fn ten_thousand_packets() -> Limit {
-    Limit::Packets(10_240)
+fn ten_thousand_packets() -> QueueLimit {
+    Limit::Packets(10_240).into()
 }
 fn ethernet_frame() -> Size {
     Size::from_bytes(1514)
@@ -109,7 +112,7 @@ impl<P: Packet> FqCodel<P> {
     pub fn new(spec: &FqCodelSpec, random: Random) -> Self {
         FqCodel {
             settings: spec.into(),
-            limit: spec.limit,
+            limit: spec.limit.fixed(),
             quantum: spec.quantum.as_bytes() as i64,
             drop_batch: spec.drop_batch,
             flows: FlowQueues::new(Some(spec.queues), random),
@@ -211,7 +214,7 @@ mod tests {
 
     fn spec(limit: u64) -> FqCodelSpec {
         FqCodelSpec {
-            limit: Limit::Packets(limit),
+            limit: Limit::Packets(limit).into(),
             target: codel::five_ms(),
             interval: codel::hundred_ms(),
             quantum: ethernet_frame(),

@@ -4,7 +4,7 @@ use super::fifo::Fifo;
 use super::{Discipline, Occupancy, Parameters, Queue, Report, Setup};
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{DropCause, Packet};
-use longhaul_units::{Instant, Limit};
+use longhaul_units::{Instant, Limit, QueueLimit};
 
 /// Parameters of head drop.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -12,15 +12,18 @@ use longhaul_units::{Instant, Limit};
 pub struct HeadDropSpec {
     /// Most packets or bytes in the system.
     #[schemars(extend("x-exclusiveMinimum" = "0 packets"))]
-    pub limit: Limit,
+    pub limit: QueueLimit,
 }
 
 impl Parameters for HeadDropSpec {
-    fn limit(&self) -> Limit {
+    fn limit(&self) -> QueueLimit {
         self.limit
     }
+    fn limits_mut(&mut self) -> Vec<&mut QueueLimit> {
+        vec![&mut self.limit]
+    }
     fn build<P: Packet + Send + 'static>(&self, _setup: &Setup<'_>) -> Discipline<P> {
-        Discipline::queue(HeadDrop::new(self.limit))
+        Discipline::queue(HeadDrop::new(self.limit.fixed()))
     }
 }
 

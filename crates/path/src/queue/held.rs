@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn head_drop_keeps_the_last_behind_the_head() {
-        let mut queue = queue(QueueSpec::HeadDrop(HeadDropSpec { limit: Limit::Packets(3) }));
+        let mut queue = queue(QueueSpec::HeadDrop(HeadDropSpec { limit: Limit::Packets(3).into() }));
         (0..5).for_each(|id| queue.enqueue(Instant::ZERO, Dummy(id)));
         let dropped: Vec<u32> = queue.take_dropped().map(|(packet, _)| packet.0).collect();
         assert_eq!(dropped, [1, 2]);
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_discipline_without_an_average_queue_has_none() {
-        let spec = QueueSpec::HeadDrop(HeadDropSpec { limit: Limit::Packets(3) });
+        let spec = QueueSpec::HeadDrop(HeadDropSpec { limit: Limit::Packets(3).into() });
         let Discipline::Queue(discipline) = spec.build::<Dummy>(Rate::from_bps(1_000_000), 1, "queue") else {
             panic!("head drop drops packets that it has accepted");
         };

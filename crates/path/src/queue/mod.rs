@@ -30,7 +30,7 @@ pub use wfq::{Wfq, WfqSpec};
 
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{DropCause, Packet, Random};
-use longhaul_units::{Instant, Limit, Rate};
+use longhaul_units::{Duration, Instant, Limit, QueueLimit, Rate};
 
 /// What is in the system: waiting packets and the one in transmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -176,8 +176,11 @@ impl Setup<'_> {
 
 /// Parameters of a discipline as a scenario has them. The range of each is in the schema: see [`longhaul_units::ranges`].
 pub trait Parameters {
-    /// The limit on packets or bytes.
-    fn limit(&self) -> Limit;
+    /// The limit on what is in the system.
+    fn limit(&self) -> QueueLimit;
+
+    /// It, and all others that a queue may have in time or in bandwidth-delay products.
+    fn limits_mut(&mut self) -> Vec<&mut QueueLimit>;
 
     /// What is wrong with them on a link of this rate, and the parameter's name.
     ///
@@ -215,9 +218,16 @@ macro_rules! disciplines {
             }
 
             /// See [`Parameters::limit`].
-            pub fn limit(&self) -> Limit {
+            pub fn limit(&self) -> QueueLimit {
                 match self {
                     $(QueueSpec::$variant(parameters) => parameters.limit(),)*
+                }
+            }
+
+            /// See [`Parameters::limits_mut`].
+            fn limits_mut(&mut self) -> Vec<&mut QueueLimit> {
+                match self {
+                    $(QueueSpec::$variant(parameters) => parameters.limits_mut(),)*
                 }
             }
 
@@ -239,9 +249,12 @@ macro_rules! disciplines {
             }
 
             /// Builds the discipline for the transmitter `name` of this rate.
+            ///
+            /// # Panics
+            /// If a limit is in bandwidth-delay products: see [`QueueSpec::on_path`].
             pub fn build<P: Packet + Send + 'static>(&self, rate: Rate, seed: u64, name: &str) -> Discipline<P> {
                 let setup = Setup { rate, seed, name };
-                match self {
+                match &self.on_path(rate, None) {
                     $(QueueSpec::$variant(parameters) => parameters.build(&setup),)*
                 }
             }
@@ -276,8 +289,36 @@ fn yes() -> bool {
 
 impl QueueSpec {
     /// DropTail with this limit.
-    pub fn droptail(limit: Limit) -> Self {
-        QueueSpec::Droptail(DropTailSpec { limit })
+    pub fn droptail(limit: impl Into<QueueLimit>) -> Self {
+        QueueSpec::Droptail(DropTailSpec { limit: limit.into() })
+    }
+
+    /// The same with every limit in packets or bytes, behind a transmitter of this rate on paths of this round trip
+    /// time. Without one, limits in bandwidth-delay products stay as they are.
+    #[must_use]
+    pub fn on_path(mut self, rate: Rate, rtt: Option<Duration>) -> Self {
+        for limit in self.limits_mut() {
+            *limit = limit.at(rate, rtt).map_or(*limit, QueueLimit::Fixed);
+        }
+        self
+    }
+
+    /// True if a limit is known on a path only.
+    pub fn needs_path(mut self) -> bool {
+        self.limits_mut().into_iter().any(|limit| matches!(limit, QueueLimit::Bdp(_)))
+    }
+
+    /// As [`QueueSpec::check`], for a queue that belongs to no link.
+    ///
+    /// # Errors
+    /// If two parameters do not go together, or a limit is in bandwidth-delay products.
+    pub fn check_without_path(&self, rate: Rate) -> Result<(), (&'static str, String)> {
+        if self.needs_path() {
+            let message =
+                "bandwidth-delay products are those of a link's paths: write packets, bytes or a time";
+            return Err(("limit", message.to_string()));
+        }
+        self.check(rate)
     }
 }
 

@@ -4,7 +4,7 @@
 use super::{Admission, Discipline, Found, Parameters, Setup, Verdict};
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{DropCause, Packet, Random};
-use longhaul_units::{Duration, Instant, Limit, Probability, Size};
+use longhaul_units::{Duration, Instant, Limit, Probability, QueueLimit, Size};
 
 /// Parameters of PIE.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -12,7 +12,7 @@ use longhaul_units::{Duration, Instant, Limit, Probability, Size};
 pub struct PieSpec {
     /// Most packets or bytes in the system.
     #[schemars(extend("x-exclusiveMinimum" = "0 packets"))]
-    pub limit: Limit,
+    pub limit: QueueLimit,
     /// QDELAY_REF: the queueing delay to keep.
     #[serde(default = "fifteen_ms")]
     #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
@@ -44,7 +44,7 @@ pub struct PieSpec {
     /// Be inactive until the queue reaches this length, and after it has been empty for long (section 5, optional, which
     /// suggests a third of the limit); without it PIE is always active.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub activation: Option<Limit>,
+    pub activation: Option<QueueLimit>,
     /// Mark ECN-capable packets instead of dropping them.
     #[serde(default = "super::yes")]
     pub ecn: bool,
@@ -54,8 +54,11 @@ pub struct PieSpec {
 }
 
 impl Parameters for PieSpec {
-    fn limit(&self) -> Limit {
+    fn limit(&self) -> QueueLimit {
         self.limit
+    }
+    fn limits_mut(&mut self) -> Vec<&mut QueueLimit> {
+        [&mut self.limit].into_iter().chain(&mut self.activation).collect()
     }
     fn decides_on_arrival(&self) -> bool {
         true
@@ -86,9 +89,9 @@ fn one_tenth() -> Probability {
 
 impl PieSpec {
     /// PIE with the values of RFC 8033.
-    pub fn rfc(limit: Limit) -> Self {
+    pub fn rfc(limit: impl Into<QueueLimit>) -> Self {
         PieSpec {
-            limit,
+            limit: limit.into(),
             target: fifteen_ms(),
             update: fifteen_ms(),
             alpha: one_eighth(),
@@ -205,7 +208,7 @@ impl Pie {
     /// Whether PIE watches the queue at all.
     fn activate(&mut self, found: &Found) {
         let Some(activation) = self.spec.activation else { return };
-        let long = match activation {
+        let long = match activation.fixed() {
             Limit::Packets(packets) => found.system.packets >= packets,
             Limit::Bytes(bytes) => found.system.bytes >= bytes.as_bytes(),
         };
@@ -239,7 +242,7 @@ impl Admission for Pie {
     fn admit(&mut self, now: Instant, found: &Found, len: u32) -> Verdict {
         self.catch_up(now, found.free_at);
         self.activate(found);
-        if !found.system.has_room(self.spec.limit, len) {
+        if !found.system.has_room(self.spec.limit.fixed(), len) {
             self.accumulated = 0.0;
             return Verdict::Drop(DropCause::QueueFull);
         }
@@ -340,7 +343,7 @@ mod tests {
     /// Section 4: nothing is dropped during a burst of up to 150 ms after a quiet time.
     #[test]
     fn bursts_are_let_in() {
-        let mut pie = pie(PieSpec { limit: Limit::Packets(1000), ecn: false, ..rfc() });
+        let mut pie = pie(PieSpec { limit: Limit::Packets(1000).into(), ecn: false, ..rfc() });
         let mut first = None;
         for tenth in 0..20_000u32 {
             let ms = f64::from(tenth) * 0.1;
@@ -408,7 +411,7 @@ mod tests {
     /// Section 5: inactive below the activation length, and again once the queue has been empty.
     #[test]
     fn activation() {
-        let mut pie = pie(PieSpec { activation: Some(Limit::Packets(50)), ..rfc() });
+        let mut pie = pie(PieSpec { activation: Some(Limit::Packets(50).into()), ..rfc() });
         let short = Found {
             system: Occupancy { packets: 49, bytes: 49_000 },
             in_service: 1000,

@@ -6,7 +6,7 @@ use super::flows::FlowQueues;
 use super::{Discipline, Occupancy, Parameters, Queue, Report, Setup};
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{DropCause, Packet, Random};
-use longhaul_units::{Instant, Limit};
+use longhaul_units::{Instant, Limit, QueueLimit};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -16,7 +16,7 @@ use std::collections::{BinaryHeap, VecDeque};
 pub struct WfqSpec {
     /// Most packets or bytes in the system. When it is exceeded, the longest queue loses its newest packet.
     #[schemars(extend("x-exclusiveMinimum" = "0 packets"))]
-    pub limit: Limit,
+    pub limit: QueueLimit,
     /// Spread flows by a hash over so many queues; without it each flow has a queue of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 65536))]
@@ -24,8 +24,11 @@ pub struct WfqSpec {
 }
 
 impl Parameters for WfqSpec {
-    fn limit(&self) -> Limit {
+    fn limit(&self) -> QueueLimit {
         self.limit
+    }
+    fn limits_mut(&mut self) -> Vec<&mut QueueLimit> {
+        vec![&mut self.limit]
     }
     fn build<P: Packet + Send + 'static>(&self, setup: &Setup<'_>) -> Discipline<P> {
         Discipline::queue(Wfq::new(self, setup.random("queue")))
@@ -68,7 +71,7 @@ impl<P: Packet> Wfq<P> {
     /// Empty queues; `random` keys the hash.
     pub fn new(spec: &WfqSpec, random: Random) -> Self {
         Wfq {
-            limit: spec.limit,
+            limit: spec.limit.fixed(),
             flows: FlowQueues::new(spec.queues, random),
             heads: BinaryHeap::new(),
             order: 0,
@@ -131,7 +134,7 @@ mod tests {
     use super::*;
 
     fn wfq(limit: u64) -> Wfq<Numbered> {
-        Wfq::new(&WfqSpec { limit: Limit::Packets(limit), queues: None }, Random::stream(1, "wfq"))
+        Wfq::new(&WfqSpec { limit: Limit::Packets(limit).into(), queues: None }, Random::stream(1, "wfq"))
     }
     fn put(wfq: &mut Wfq<Numbered>, packets: &[(u64, u32, u8)]) -> Report<Numbered> {
         let mut report = Report::default();

@@ -50,7 +50,7 @@ impl ThrottleSpec {
 
 impl Parameters for ThrottleSpec {
     fn check(&self, _scenario: &Scenario, check: &mut Checker) {
-        if let Err((field, message)) = self.queue.check(self.rate) {
+        if let Err((field, message)) = self.queue.check_without_path(self.rate) {
             check.problem(&["queue", field], message);
         }
     }

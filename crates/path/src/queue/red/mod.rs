@@ -9,7 +9,7 @@ pub use spec::{Measure, Overflow, RedForm, RedSettings, RedSpec};
 
 use super::{Admission, Discipline, Found, Parameters, Setup, Verdict};
 use crate::{DropCause, Packet, Random};
-use longhaul_units::{Duration, Instant, Limit, Rate};
+use longhaul_units::{Duration, Instant, Limit, QueueLimit, Rate};
 
 /// RED at work. An arrival costs one multiplication and addition while the average is below the minimum threshold.
 #[derive(Clone, Debug)]
@@ -82,7 +82,7 @@ impl Red {
             wait: spec.wait,
             gentle: spec.gentle,
             form: spec.form,
-            limit: spec.limit,
+            limit: spec.limit.fixed(),
             mark_limit: spec.mark_limit.get(),
             initial_max_p: spec.max_p.get(),
             mean_packet: spec.mean_packet.as_bytes() as f64,
@@ -223,8 +223,11 @@ impl Red {
 }
 
 impl Parameters for RedSpec {
-    fn limit(&self) -> Limit {
+    fn limit(&self) -> QueueLimit {
         self.limit
+    }
+    fn limits_mut(&mut self) -> Vec<&mut QueueLimit> {
+        vec![&mut self.limit]
     }
     fn check(&self, rate: Rate) -> Result<(), (&'static str, String)> {
         self.check(rate)
@@ -236,7 +239,9 @@ impl Parameters for RedSpec {
         let red = Red::new(self, setup.rate, setup.random("queue"));
         match self.overflow {
             Overflow::Arriving => Discipline::Red(Box::new(red)),
-            victim => Discipline::queue(RedBuffer::new(red, self.limit, victim, setup.random("victims"))),
+            victim => {
+                Discipline::queue(RedBuffer::new(red, self.limit.fixed(), victim, setup.random("victims")))
+            }
         }
     }
 }
@@ -456,7 +461,7 @@ mod tests {
             measure: Measure::Bytes,
             size_dependent: true,
             wait: false,
-            limit,
+            limit: limit.into(),
             min_threshold: Some(Limit::Packets(5)),
             max_threshold: Some(Limit::Packets(15)),
             ..classic()

@@ -2,7 +2,7 @@
 //! (2001), in the form of ns-2.35.
 
 use crate::settings::{Deserialize, JsonSchema, Serialize};
-use longhaul_units::{Duration, Limit, Probability, Rate, Size};
+use longhaul_units::{Duration, Limit, Probability, QueueLimit, Rate, Size};
 
 /// In what the average queue and its thresholds are measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -47,7 +47,7 @@ pub enum RedForm {
 pub struct RedSpec {
     /// Most packets or bytes in the system.
     #[schemars(extend("x-exclusiveMinimum" = "0 packets"))]
-    pub limit: Limit,
+    pub limit: QueueLimit,
     /// Average queue from which packets are marked or dropped; if not given half of what drains in `target_delay`, at
     /// least 5 packets of the mean size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -161,9 +161,9 @@ pub struct RedSettings {
 
 impl RedSpec {
     /// RED with everything automatic.
-    pub fn automatic(limit: Limit) -> Self {
+    pub fn automatic(limit: impl Into<QueueLimit>) -> Self {
         RedSpec {
-            limit,
+            limit: limit.into(),
             min_threshold: None,
             max_threshold: None,
             queue_weight: None,
@@ -228,7 +228,7 @@ impl RedSpec {
             return Err((field, message));
         }
         if let Some(Limit::Packets(least)) = self.min_threshold {
-            if matches!(self.limit, Limit::Packets(limit) if least > limit) {
+            if matches!(self.limit, QueueLimit::Fixed(Limit::Packets(limit)) if least > limit) {
                 let message = format!(
                     "RED would never act: its minimum threshold is at most the limit, {}",
                     self.limit

@@ -52,7 +52,7 @@ impl LocalQueueSpec {
     }
     /// The discipline goes with the rate that it is made for.
     pub(super) fn check(&self, rate: Rate, check: &mut Checker) {
-        if let Err((field, message)) = self.queue.check(self.settings(rate).rate) {
+        if let Err((field, message)) = self.queue.check_without_path(self.settings(rate).rate) {
             check.problem(&["local_queue", "queue", field], message);
         }
     }
