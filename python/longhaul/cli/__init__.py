@@ -24,6 +24,7 @@ from . import (
     deploying,
     designing,
     inspecting,
+    linking,
     reproducing,
     running,
     serving,
@@ -63,6 +64,7 @@ app.command("run")(running.run)
 app.command("sweep")(running.sweep)
 app.command("reproduce")(reproducing.reproduce)
 app.command("design")(designing.design)
+app.command("link")(linking.link)
 app.command("pep-config")(deploying.pep_config)
 app.command("plot")(showing.plot)
 app.command("report")(showing.report)

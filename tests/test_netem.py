@@ -1,0 +1,226 @@
+"""Lines of tc netem as links: what they mean, where netem surprises, and back again."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import longhaul
+import pytest
+from longhaul import netem
+from longhaul.cli import run
+
+TABLES = [Path(folder) / "pareto.dist" for folder in netem.TABLES]
+
+
+def settings(line: str) -> dict:
+    return netem.read(line).settings
+
+
+def notes(line: str) -> str:
+    return "\n".join(netem.read(line).notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    # What `tc qdisc add dev lo root netem delay TEXT` of iproute2 6.1 sends to the kernel, in ticks of 64 ns.
+    [("100", 0x61A * 64), ("1.5ms", 0x5B8D * 64), ("10ms", 0x2625A * 64), ("100msecs", 0x17D784 * 64)],
+)
+def test_times_are_those_that_tc_sends(text: str, ns: int) -> None:
+    assert 0 <= netem.time_ns(text) - ns < 64
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes_per_second"),
+    # The same of `netem rate TEXT`: `struct tc_netem_rate` has bytes in a second.
+    [
+        ("1000000", 0x1E848),
+        ("1mbit", 0x1E848),
+        ("1mbps", 0xF4240),
+        ("1kibit", 0x80),
+        ("1Mibps", 0x100000),
+        ("1Gbit", 0x7735940),
+    ],
+)
+def test_rates_are_those_that_tc_sends(text: str, bytes_per_second: int) -> None:
+    assert netem.rate_bps(text) == 8 * bytes_per_second
+
+
+def test_the_parts_of_a_line() -> None:
+    made = settings("delay 100ms 20ms distribution normal loss 1% corrupt 0.1% duplicate 2% limit 500")
+    assert made == {
+        "rate": "1 Gbit/s",
+        "delay": "20 ms",
+        "jitter": {"distribution": {"kind": "normal", "mean": "80 ms", "deviation": "20 ms"}, "overtaking": True},
+        "loss": {"kind": "random", "probability": 0.01, "place": "before_queue"},
+        "corruption": 0.001,
+        "duplication": 0.02,
+        "queue": "500 packets",
+    }
+
+
+def test_a_whole_command_and_short_keywords_are_read() -> None:
+    whole = "sudo tc qdisc add dev eth0 root handle 1: netem lo 1% del 50ms ra 10mbit"
+    assert settings(whole) == settings("loss 1% delay 50ms rate 10mbit")
+
+
+def test_a_number_alone_is_a_percentage_of_loss() -> None:
+    """`loss 0.1` loses one packet in a thousand, not one in ten."""
+    assert settings("loss 0.1")["loss"]["probability"] == 0.001
+
+
+def test_a_number_alone_is_a_delay_in_microseconds() -> None:
+    """`delay 100` is no delay that anybody notices."""
+    assert settings("delay 100")["delay"] == "100 us"
+
+
+def test_mbps_are_megabytes() -> None:
+    assert settings("rate 1mbps")["rate"] == "8 Mbit/s"
+
+
+def test_kibit_is_no_kbit() -> None:
+    assert (settings("rate 1kibit")["rate"], settings("rate 1kbit")["rate"]) == ("1.024 kbit/s", "1 kbit/s")
+
+
+def test_a_jitter_reorders_without_a_rate_and_not_with_one() -> None:
+    """`sch_netem.c`: with a rate each packet leaves at the earliest after the one before."""
+    assert settings("delay 100ms 20ms")["jitter"]["overtaking"]
+    assert "overtake" in notes("delay 100ms 20ms")
+    assert settings("delay 100ms 20ms rate 10mbit")["jitter"] == {"distribution": {"kind": "uniform", "most": "40 ms"}}
+    assert "crowd at the upper end" in notes("delay 100ms 20ms rate 10mbit")
+
+
+def test_the_usual_limit_is_too_small_for_a_satellite() -> None:
+    """1000 packets of 1500 B in 600 ms are 20 Mbit/s, whatever the rate."""
+    assert "20 Mbit/s at most" in notes("delay 600ms")
+    assert "20 Mbit/s at most" in notes("delay 600ms rate 50mbit")
+    assert "at most and drop" not in notes("delay 600ms rate 50mbit limit 5000")
+
+
+def test_packets_on_the_wire_count_against_the_limit() -> None:
+    """10 Mbit/s x 120 ms are 100 packets of 1500 B."""
+    assert settings("delay 120ms rate 10mbit limit 150")["queue"] == "50 packets"
+
+
+def test_one_line_is_one_direction() -> None:
+    content = tomllib.loads(netem.link_text(netem.read("delay 100ms loss 1%"), None))["link"][0]
+    assert (content["forward"]["delay"], content["reverse"]["delay"]) == ("100 ms", "0 s")
+    assert "loss" not in content["reverse"]
+
+
+def test_reordered_packets_come_early() -> None:
+    """tc-netem(8): 25 % of the packets are sent at once, the others are delayed by 10 ms."""
+    made = settings("delay 10ms reorder 25%")
+    assert (made["delay"], made["reordering"]) == ("0 s", {"probability": 0.75, "delay": "10 ms"})
+
+
+def test_a_gap_makes_reordering_rarer() -> None:
+    """Four packets are passed over, then one in two goes at once: one in 4 + 2."""
+    assert settings("delay 10ms reorder 50% gap 5")["reordering"]["probability"] == pytest.approx(1 - 1 / 6)
+
+
+def test_delays_are_never_negative() -> None:
+    """10 ms with a normal jitter of 10 ms: 16 % would be below zero."""
+    made = netem.read("delay 10ms 10ms distribution normal")
+    values = made.settings["jitter"]["distribution"]["values"]
+    assert (made.settings["delay"], len(values), values[0]) == ("0 s", 101, "0 s")
+    assert "16 % of the delays would be negative" in "\n".join(made.notes)
+
+
+def test_the_last_number_of_gemodel_but_one_is_the_loss_in_the_bad_state() -> None:
+    """1-h, of which tc sends h to the kernel."""
+    assert settings("loss gemodel 1% 10% 70% 0.1%")["loss"] == {
+        "kind": "gilbert_elliott", "good_to_bad": 0.01, "bad_to_good": 0.1, "loss_in_bad": 0.7, "loss_in_good": 0.001,
+        "place": "before_queue",
+    }  # fmt: skip
+
+
+def test_correlated_loss_is_named_as_not_carried() -> None:
+    assert "correlation of random loss is not carried" in notes("loss 1% 25%")
+
+
+@pytest.mark.skipif(not any(path.is_file() for path in TABLES), reason="iproute2's tables are not installed")
+def test_the_pareto_form_is_that_of_the_table() -> None:
+    """iproute2's pareto.c: (u^-1/3 - 1.5) x 4/3 deviations, cut off at 4."""
+    table = netem._table("pareto")
+    for step in range(1, 90):
+        wanted = ((1 - step / 100) ** (-1 / 3) - 1.5) * 4 / 3
+        assert table[round(step * len(table) / 100)] == pytest.approx(wanted, abs=0.02), step
+    assert max(table) == pytest.approx(4.0, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        ("", ["empty"]),
+        ("tc qdisc add dev eth0 root tbf rate 1mbit burst 32kbit", ["another discipline"]),
+        ("delay 100mz", ["column 7", "'100mz'", "units of time"]),
+        ("rate 10M", ["column 6", "'10M'", "units of rate"]),
+        ("rate 0", ["sends nothing"]),
+        ("loss 101%", ["column 6", "0% to 100%"]),
+        ("loss", ["the line ends", "a percentage"]),
+        ("delay 10ms speed 1mbit", ["column 12", "'speed'", "no such keyword"]),
+        ("reorder 25%", ["takes a delay"]),
+        ("delay 10ms gap 5", ["probability of reorder"]),
+        ("delay 10ms distribution normal", ["takes a delay and a jitter"]),
+        ("delay 10ms 1ms distribution none_such", ["none_such.dist"]),
+        ("delay 10ms 1ms distribution ../../etc/passwd", ["expected a name"]),
+        ("limit many", ["column 7", "whole number"]),
+    ],
+)
+def test_a_line_that_tc_refuses_has_one_clear_message(line: str, parts: list[str]) -> None:
+    with pytest.raises(netem.NetemError) as error:
+        netem.read(line)
+    message = str(error.value)
+    assert "\n" not in message
+    assert all(part in message for part in parts), message
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "limit 184 delay 100ms rate 10mbit",
+        "limit 1060 delay 50ms loss 1% rate 14.4mbit",
+        "limit 100 loss gemodel 1% 10% 70% 0.1% corrupt 0.1% duplicate 2% rate 1mbit",
+        "limit 1000 delay 10ms reorder 25% rate 1mbit",
+    ],
+)
+def test_a_line_comes_back(line: str) -> None:
+    made = netem.read(line).settings
+    back, _ = netem.write({**made, "queue": {"kind": "droptail", "limit": made["queue"]}})
+    assert back == line
+
+
+def scenario(*lines: str) -> str:
+    made = netem.link_text(*[netem.read(line) for line in lines], *([None] if len(lines) == 1 else []))
+    return f'[run]\nduration = "20 s"\n{made}\n[[flow]]\nfrom = "a"\nto = "b"\n'
+
+
+def test_a_link_that_was_read_runs_as_the_line_has_it(tmp_path: Path) -> None:
+    """A round trip of 100 ms and one packet in a hundred lost."""
+    file = tmp_path / "line.toml"
+    file.write_text(scenario("delay 80ms loss 1% rate 10mbit", "delay 20ms"))
+    result = longhaul.run(file)
+    link = next(one for one in result.summary["links"] if one["name"] == "netem.forward")
+    assert result.summary["flows"][0]["base_rtt_s"] == pytest.approx(0.1, abs=0.002)
+    assert link["metrics"]["drops_loss"] / link["metrics"]["arrivals"] == pytest.approx(0.01, rel=0.3)
+
+
+def test_both_ways_on_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run(["link", "delay 100ms 20ms distribution normal loss 1% rate 10mbit", "delay 5ms", "--link", "sat"]) == 0
+    text = capsys.readouterr().out
+    content = tomllib.loads(text)["link"][0]
+    assert (content["name"], content["reverse"]["delay"]) == ("sat", "5 ms")
+    assert any(line.startswith("# ") for line in text.splitlines())
+    file = tmp_path / "scenario.toml"
+    file.write_text(f'[run]\nduration = "1 s"\n{text}\n[[flow]]\nfrom = "a"\nto = "b"\n')
+    assert run(["link", str(file)]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("tc ")]
+    assert len(lines) == 2
+    assert "loss 1%" in lines[0]
+    assert "delay 5ms" in lines[1]
+
+
+def test_a_wrong_line_ends_with_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["link", "delay 10 parsecs"]) == 2
+    assert "column 10" in capsys.readouterr().err
