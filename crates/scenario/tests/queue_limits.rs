@@ -47,7 +47,7 @@ fn a_product_is_that_of_rate_and_round_trip() {
 fn of_several_flows_the_mean_round_trip_counts() {
     let access = |delay| {
         format!(
-            "[[flow]]\naccess = {{ rate = \"1 Gbit/s\", delay = \"0 ms\", from = {{ delay = \"{delay} ms\" }} }}\n"
+            "[[flow]]\nname = \"at{delay}\"\naccess = {{ rate = \"1 Gbit/s\", delay = \"0 ms\", from = {{ delay = \"{delay} ms\" }} }}\n"
         )
     };
     let bottleneck = "[dumbbell.bottleneck]\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"\nqueue = \"1 bdp\"\n";
