@@ -10,6 +10,7 @@ from pathlib import Path
 
 import longhaul_studies as studies
 import pytest
+from longhaul import Scenario, run
 from longhaul_studies import Results, Row, outcomes
 from longhaul_studies.judging import judge
 from longhaul_studies.sttp import grids, practical
@@ -273,3 +274,22 @@ def test_the_caption_of_experiment_6_has_its_lengths() -> None:
     quick, full = re.search(r"has (\d+) s instead of (\d+)", caption).groups()
     for scale, length in (("quick", quick), ("full", full)):
         assert f'duration = "{length} s"' in grids.mixed(scale)[0].scenario.resolve()
+
+
+def test_the_gain_of_an_average_window_is_that_of_its_baseline() -> None:
+    """C1's cause: over Tahoe a flow with random losses gains a fifth by the average window, and as much by Reno."""
+    flow = {"congestion": "reno", "variant": "reno"}
+    ways = {"reno": flow, "tahoe": {**flow, "variant": "tahoe"}, "average": {**flow, "congestion": "reno_average"}}
+    carried = {}
+    for name, tcp in ways.items():
+        built = (
+            Scenario(name, duration="300 s")
+            .link("path", "a", "b", rate="10 Mbit/s", delay="100 ms", queue="83 packets", loss=0.001)
+            .flow("a", "b", name="bulk", app={"kind": "bulk"}, tcp=tcp)
+        )
+        carried[name] = sum(
+            run(built, seed=seed, tables=False).summary["flows"][0]["metrics"]["delivered_bytes"] for seed in (1, 2, 3)
+        )
+    assert 1.15 < carried["average"] / carried["tahoe"] < 1.3
+    assert 1.15 < carried["reno"] / carried["tahoe"] < 1.3
+    assert carried["average"] / carried["reno"] == pytest.approx(1, abs=0.05)

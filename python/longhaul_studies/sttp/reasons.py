@@ -73,7 +73,7 @@ REASONS: dict[str, str] = {
     "S4": "Among 50 equal flows it is the reverse: wide bounds are the second fairest. Experiment 6 has the fairness to other protocols.",
     "R1": "R1 drifts down with every swing of the round trip and nothing raises the rate again: hence R2 (decision 1).",
     "R3": "With ten sources the window of 20 packets is the limit, whatever the factor.",
-    "C1": "Measured in experiment 2's network, not in REAL, whose TCP and scenarios are not described. The average window costs unique bytes from 50 sources on, by about as much beside Reno as beside Tahoe, and more where it is taken after fast retransmits too (readings): whoever sets `on_fast_retransmit` loses goodput.",
+    "C1": "Measured in experiment 2's network, not in REAL, whose TCP and scenarios are not described. The average window costs unique bytes from 50 sources on, by about as much beside Reno as beside Tahoe, and more where it is taken after fast retransmits too (readings): whoever sets `on_fast_retransmit` loses goodput. Elsewhere the claim is one of its baseline: a single flow that loses one packet in a thousand at random over a round trip of 200 ms has a fifth more with the average window than with Tahoe, and as much more with Reno.",
     "M1": "Servers send no probes and begin with the initial window over a round trip. From there STTP grows only when a round trip falls, which is rare over 600 ms.",
     "M3": "STTP has no additive increase: after a reduction the rate does not recover while other flows fill the queue.",
     "P1 strict": "A flow ends when its probes are lost, a reduced flow cannot grow, and on the satellite small probes measure the 5 Mbit/s of the return link.",
