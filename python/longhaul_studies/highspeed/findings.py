@@ -17,6 +17,6 @@ FINDINGS: dict[str, str] = {
     ),
     "What chapter 8 leaves open": (
         "Other parameters and response functions, frames of 9,000 bytes, friendliness and sudden changes of the rate are run in this network as [a study of their own](highspeed-chapter-8.md). Not run: tests"
-        " on real networks. The Pareto bursts over UDP of the study's script (section 2.6), which no reported experiment uses, are a reading (decision B5): ten flows of a kind were run with them, and not one HighSpeed flow beside ten."
+        " on real networks. The Pareto bursts over UDP of the study's script (section 2.6), which no reported experiment uses, are a reading (decision B5)."
     ),
 }
