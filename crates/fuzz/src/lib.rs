@@ -68,6 +68,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "trace_ns", run: trace_ns, seeds: seeds::ns_traces },
     Target { name: "trace_csv", run: trace_csv, seeds: seeds::csv_traces },
     Target { name: "trace_parquet", run: trace_parquet, seeds: seeds::parquet_traces },
+    Target { name: "elements", run: elements, seeds: seeds::elements },
     Target { name: "access_log", run: access_log, seeds: seeds::access_logs },
     Target { name: "scenario", run: scenario, seeds: seeds::scenarios },
     Target { name: "socks", run: socks, seeds: seeds::socks },
@@ -450,6 +451,11 @@ pub fn trace_parquet(input: &[u8]) {
     }
 }
 
+/// Two-line elements of satellites.
+pub fn elements(input: &[u8]) {
+    let _ = longhaul_scenario::count_satellites(&String::from_utf8_lossy(input));
+}
+
 /// Access logs of web servers.
 pub fn access_log(input: &[u8]) {
     read_trace(input, Format::AccessLog);
@@ -458,8 +464,8 @@ pub fn access_log(input: &[u8]) {
 /// Scenario files, without and with an override. What is accepted is written out in full and accepted again as the same.
 pub fn scenario(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
-    // A trace would be read from a file of this machine.
-    if text.contains("trace") {
+    // A trace and elements would be read from files of this machine.
+    if text.contains("trace") || text.contains("elements") {
         return;
     }
     let _ = longhaul_scenario::load(&text, "fuzz", &[("run.seed".to_string(), "2".to_string())]);

@@ -153,6 +153,15 @@ pub fn csv_traces() -> Vec<Vec<u8>> {
     ]
 }
 
+/// A satellite by its elements, with its name (the example of Vallado et al. 2006).
+pub fn elements() -> Vec<Vec<u8>> {
+    let lines = "VANGUARD 1\n1 00005U 58002B   00179.78495062  .00000023  00000-0  28098-4 0  4753\n\
+                 2 00005  34.2682 348.7242 1859667 331.7664  19.3264 10.82419157413667\n";
+    // The same in 2026; its checksum happens to be the same.
+    let recent = lines.replace("00179.78495062", "26333.78495062");
+    vec![lines.as_bytes().to_vec(), recent.into_bytes()]
+}
+
 /// Access logs in both formats.
 pub fn access_logs() -> Vec<Vec<u8>> {
     let common = "h - - [10/Oct/2000:13:55:36 -0700] \"GET /a.gif HTTP/1.0\" 200 2326\n";

@@ -47,6 +47,17 @@ fn libfuzzer_has_the_same_targets() {
     }
 }
 
+/// Elements of this year are read as a satellite.
+#[test]
+fn elements_are_understood() {
+    let seeds = longhaul_fuzz::target("elements").unwrap().seeds;
+    let counts = seeds()
+        .iter()
+        .map(|seed| longhaul_scenario::count_satellites(std::str::from_utf8(seed).unwrap()).unwrap_or(0))
+        .collect::<Vec<_>>();
+    assert_eq!(counts, [0, 1]);
+}
+
 /// Recorded datagrams reach a connection: it comes about, and a stream is opened.
 #[test]
 fn quic_seeds_are_understood() {

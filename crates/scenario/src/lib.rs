@@ -12,6 +12,7 @@ mod measured;
 pub mod middlebox;
 mod network;
 mod quic;
+mod satellites;
 mod shorthand;
 mod spec;
 mod tcp;
@@ -36,6 +37,7 @@ pub use network::{DirectedLink, FlowInstance, MiddleboxInstance, Network, Step, 
 pub use quic::{
     CarefulResumeSpec, HandshakeSpec, QuicCongestion, QuicSpec, QuinnCongestion, TimeLimit, Transport,
 };
+pub use satellites::count_satellites;
 pub use spec::{
     AccessSpec, BottleneckSpec, DirectionSpec, DumbbellSpec, LinkSpec, NodeSpec, RunSpec, Scenario, Ties,
 };

@@ -2,8 +2,10 @@
 
 mod formats;
 
+use crate::satellites::Catalogue;
 use crate::validate::Problem;
 use crate::{ReadTable, Scenario};
+use longhaul_path::leo::Course;
 use longhaul_path::{LeoSpec, LinkTrace, Opportunities, Series, TracedRate};
 use longhaul_units::ranges::Key;
 use longhaul_units::{Duration, Rate};
@@ -284,7 +286,12 @@ pub(crate) fn read_all(
                     format!("satellites are followed for {LONGEST_COURSE} at most, and the run takes {end}");
                 return Err(Problem { path, message, help: None });
             }
-            leo.course = Some(Arc::new(leo.course(end)));
+            let course = follow(leo, folder, end).map_err(|(place, message)| {
+                let keys = place.iter().copied().map(Key::Field);
+                let path = path.iter().cloned().chain([Key::Field("leo")]).chain(keys).collect();
+                Problem { path, message, help: None }
+            })?;
+            leo.course = Some(Arc::new(course));
         }
         let Some(spec) = spec else { continue };
         let (repeat, offset) = (spec.repeat, spec.offset);
@@ -338,9 +345,31 @@ pub(crate) fn read_all(
     Ok(())
 }
 
+/// Where the satellites of a link go in the time of a run.
+fn follow(leo: &mut LeoSpec, folder: &Path, end: Duration) -> Result<Course, (Vec<&'static str>, String)> {
+    let of_link = |(field, message)| (vec![field], message);
+    let Some(elements) = &mut leo.elements else { return leo.course(end).map_err(of_link) };
+    let place = crate::traces::place_of(&elements.file, folder);
+    let (sky, digest) =
+        Catalogue::read(&place, elements).map_err(|(field, message)| (vec!["elements", field], message))?;
+    if let Some(expected) = elements.digest.as_ref().filter(|expected| **expected != digest) {
+        let message = format!(
+            "{} has another content: its digest is {digest}, expected is {expected}",
+            place.display()
+        );
+        return Err((vec!["elements", "digest"], message));
+    }
+    (elements.file, elements.digest) = (place.to_string_lossy().into_owned(), Some(digest));
+    leo.course_under(&sky, end).map_err(of_link)
+}
+
 /// Leaves out what is no part of a run's identity: where a measurement is, and how it is written down.
 pub(crate) fn make_anonymous(scenario: &mut Scenario) {
-    for spec in places(scenario).into_iter().filter_map(|(_, spec, _)| spec.as_mut()) {
+    for (_, spec, leo) in places(scenario) {
+        if let Some(elements) = leo.as_mut().and_then(|leo| leo.elements.as_mut()) {
+            elements.file = String::new();
+        }
+        let Some(spec) = spec else { continue };
         for measured in [&mut spec.rate, &mut spec.delay, &mut spec.loss].into_iter().flatten() {
             let (scale, digest) = (measured.scale, measured.digest.take());
             *measured = MeasuredSpec { scale, digest, ..MeasuredSpec::of("") };

@@ -236,3 +236,59 @@ fn what_is_wrong_with_a_measurement_is_named_with_its_place() {
     let message = refused(&directory, &once);
     assert!(message.contains("brief.csv ends after 2 s, and the run with its offset after 9 s"), "{message}");
 }
+
+/// Two-line elements with their checksums: one satellite above the equator that turns with the Earth.
+fn elements(anomaly: f64) -> String {
+    let sum = |line: &str| {
+        let digits = line.chars().map(|c| c.to_digit(10).unwrap_or(u32::from(c == '-')));
+        format!("{line}{}", digits.sum::<u32>() % 10)
+    };
+    let first = sum("1 99999U 26001A   26333.50000000  .00000000  00000-0  00000-0 0  999");
+    let second = sum(&format!("2 99999   0.0000   0.0000 0001000   0.0000 {anomaly:8.4}  1.00273791    1"));
+    format!("A SATELLITE\n{first}\n{second}\n")
+}
+
+fn over_elements(time: &str, more: &str) -> String {
+    format!(
+        "[run]\nduration = \"9 s\"\n[[link]]\nname = \"l\"\nends = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n[link.leo]\n\
+         terminal = {{ latitude = 10, longitude = 15 }}\ngateway = {{ latitude = 10, longitude = 15 }}\n\
+         elements = {{ file = \"geo.tle\", time = \"{time}\"{more} }}\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n"
+    )
+}
+
+/// The delay follows from the elements; the run's identity from what is in the file and not from its place.
+#[test]
+fn satellites_come_from_their_elements() {
+    let (directory, other) = (Directory::new("elements"), Directory::new("elsewhere"));
+    // Greenwich is at 248.4 degrees then, so that this one is above 16.6 degrees east.
+    let read = |directory: &Directory, more: &str| {
+        let source = directory.file("scenario.toml", "");
+        load(&over_elements("2026-11-29T12:00:00Z", more), source.to_str().unwrap(), &[])
+            .map_err(|error| error.to_string())
+    };
+    assert!(read(&directory, "").unwrap_err().contains("geo.tle cannot be read: No such file"));
+    directory.file("geo.tle", elements(265.0));
+    other.file("geo.tle", elements(265.0));
+    let first = read(&directory, "").unwrap();
+    let delay = Network::new(&first).links[LinkId(0)].config.delay;
+    assert!((0.238..0.28).contains(&delay.as_secs_f64()), "{delay}");
+    assert_eq!(run_id(&first), run_id(&read(&other, "").unwrap()));
+    assert_eq!(load(&resolved_toml(&first), "resolved.toml", &[]).unwrap(), first);
+    directory.file("geo.tle", elements(266.0));
+    assert_ne!(run_id(&first), run_id(&read(&directory, "").unwrap()));
+    assert!(
+        load(&resolved_toml(&first), "resolved.toml", &[])
+            .unwrap_err()
+            .to_string()
+            .contains("another content")
+    );
+    assert!(read(&directory, "").is_ok());
+    let at = |time: &str| load(&over_elements(time, ""), other.file("s.toml", "").to_str().unwrap(), &[]);
+    assert!(at("noon").unwrap_err().to_string().contains("is no universal time"));
+    let late = at("2027-06-01T12:00:00Z").unwrap_err().to_string();
+    assert!(
+        late.contains("link.l.leo.elements.file")
+            && late.contains("geo.tle, line 2: these elements are of 2026-11-29"),
+        "{late}"
+    );
+}

@@ -11,7 +11,8 @@ use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{Outage, OutageMode, Random, Series};
 use longhaul_units::{Duration, Probability};
 use routes::{Chooser, Route};
-use sky::{Orbits, Point, Sky};
+use sky::{Orbits, Point, Walker};
+pub use sky::{Sky, Vector};
 use std::sync::Arc;
 
 /// Constellations whose figures are public. Operators do not publish how satellites of neighbouring planes are shifted: `phasing` is 1.
@@ -77,7 +78,20 @@ fn twenty_five() -> f64 {
     25.0
 }
 
-/// A link over satellites of a Walker constellation, from a terminal to a gateway.
+/// Orbits of real satellites, from a file.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ElementsSpec {
+    /// A file of two-line elements (TLE), with or without lines of names; a relative path begins at the scenario file.
+    pub file: String,
+    /// Universal time at the start of the run, as in `"2026-11-29T12:00:00Z"`: at most 30 days from that of the elements.
+    pub time: String,
+    /// The digest of what was read, which is written into the resolved scenario: with it, another content of the file is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+}
+
+/// A link over satellites, from a terminal to a gateway.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LeoSpec {
@@ -118,6 +132,9 @@ pub struct LeoSpec {
     #[serde(default, skip_serializing_if = "is_greenwich")]
     #[schemars(range(min = -180.0, max = 180.0))]
     pub longitude: f64,
+    /// Satellites by their orbital elements, in the place of a constellation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elements: Option<ElementsSpec>,
     /// Which satellite carries the link.
     #[serde(default)]
     pub choice: Choice,
@@ -203,6 +220,8 @@ impl Course {
 /// A delay is that in the middle of so long: a satellite at 550 km moves by 0.8 km, which is 3 us.
 pub const STEP: Duration = Duration::from_millis(100);
 
+/// Satellites of all slots: some seconds to compute.
+const MOST_POSITIONS: u64 = 100_000_000;
 /// km/s.
 const LIGHT: f64 = 299_792.458;
 
@@ -213,6 +232,12 @@ impl LeoSpec {
     /// The field, and what is wrong with it.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let planes = self.orbits().planes;
+        if self.elements.is_some() && self.relay == Relay::Lasers {
+            return Err((
+                "relay",
+                "elements do not name which satellites have lasers to which: bent_pipe".to_string(),
+            ));
+        }
         if self.phasing.is_some_and(|phasing| phasing >= planes) {
             return Err(("phasing", format!("it is less than the number of planes, {planes}")));
         }
@@ -254,13 +279,31 @@ impl LeoSpec {
         }
     }
 
-    /// What the link does in the first `length` of a run; without any delay if no satellite is in sight in all that time.
-    #[must_use]
-    pub fn course(&self, length: Duration) -> Course {
-        let sky = Sky::new(self.orbits());
+    /// What the link does in the first `length` of a run, under satellites of its constellation; without any delay if none is in sight in
+    /// all that time.
+    ///
+    /// # Errors
+    /// If that is too much to compute: the field, and the reason.
+    pub fn course(&self, length: Duration) -> Result<Course, (&'static str, String)> {
+        self.course_under(&Walker::new(self.orbits()), length)
+    }
+
+    /// The same under other satellites.
+    ///
+    /// # Errors
+    /// If that is too much to compute: the field, and the reason.
+    pub fn course_under(&self, sky: &dyn Sky, length: Duration) -> Result<Course, (&'static str, String)> {
+        let slots = length.as_nanos() / self.slot.as_nanos().max(1_000_000_000) + 1;
+        if slots.saturating_mul(sky.len() as u64) > MOST_POSITIONS {
+            let message = format!(
+                "{slots} slots with {} satellites are more than {MOST_POSITIONS} positions: longer slots, a shorter run or fewer satellites",
+                sky.len()
+            );
+            return Err(("slot", message));
+        }
         let [terminal, gateway] = [self.terminal, self.gateway]
             .map(|place| Point::on_ground(place.latitude, place.longitude, place.elevation));
-        let mut chooser = Chooser::new(&sky, terminal, gateway, self.choice, self.relay);
+        let mut chooser = Chooser::new(sky, terminal, gateway, self.choice, self.relay);
         let mut scheduling = self.scheduling.as_ref().map(|scheduling| {
             scheduling.draws(self.scheduling_correlation, Random::stream(0, "scheduling of slots"))
         });
@@ -284,7 +327,7 @@ impl LeoSpec {
                     while at < end {
                         let middle =
                             at + Duration::from_nanos(STEP.min(end.saturating_sub(at)).as_nanos() / 2);
-                        let km = route.length_km(&sky, &terminal, &gateway, self.seconds(middle));
+                        let km = route.length_km(sky, &terminal, &gateway, self.seconds(middle));
                         course.delays.push((at, constant + Duration::from_secs_f64(km / LIGHT)));
                         at += STEP;
                     }
@@ -293,7 +336,7 @@ impl LeoSpec {
             before = route.or(before);
             begin = end;
         }
-        course
+        Ok(course)
     }
 
     /// Seconds of the constellation's time.
@@ -333,6 +376,7 @@ mod tests {
             phasing: None,
             spread: None,
             longitude: 0.0,
+            elements: None,
             choice: Choice::Highest,
             relay: Relay::BentPipe,
             slot: slot(),
@@ -354,7 +398,7 @@ mod tests {
     /// Up and down at 550 km: never less than twice the altitude, never more than twice the distance at the least elevation (1123 km).
     #[test]
     fn delays_are_between_the_zenith_and_the_least_elevation() {
-        let course = spec(KIEL, NEAR).course(Duration::from_secs(3600));
+        let course = spec(KIEL, NEAR).course(Duration::from_secs(3600)).unwrap();
         let delays = delays_ms(&course);
         let (least, most) = (2.0 * 550.0 / LIGHT * 1e3, 2.0 * 1123.4 / LIGHT * 1e3);
         assert!(delays.iter().all(|delay| (least..most + 0.1).contains(delay)), "{least} {most}");
@@ -365,7 +409,7 @@ mod tests {
     /// Within a slot the distance changes by at most the speed of the satellite on its way up and on its way down.
     #[test]
     fn a_delay_jumps_between_slots_alone() {
-        let course = spec(KIEL, NEAR).course(Duration::from_secs(600));
+        let course = spec(KIEL, NEAR).course(Duration::from_secs(600)).unwrap();
         for pair in course.delays.windows(2) {
             let change = (pair[1].1.as_secs_f64() - pair[0].1.as_secs_f64()).abs();
             let bound = 2.0 * 7.6 * 0.1 / LIGHT;
@@ -387,7 +431,11 @@ mod tests {
     fn who_stays_changes_less_often() {
         let handover = Duration::from_millis(50);
         let count = |choice| {
-            LeoSpec { choice, handover, ..spec(KIEL, NEAR) }.course(Duration::from_secs(3600)).outages.len()
+            LeoSpec { choice, handover, ..spec(KIEL, NEAR) }
+                .course(Duration::from_secs(3600))
+                .unwrap()
+                .outages
+                .len()
         };
         let (highest, stay, random) = (count(Choice::Highest), count(Choice::Stay), count(Choice::Random));
         assert!(stay < highest && highest < random && random <= 239, "{stay} {highest} {random}");
@@ -398,7 +446,7 @@ mod tests {
     #[test]
     fn a_geostationary_satellite_stands_still() {
         let spec = LeoSpec { constellation: Constellation::Geo, longitude: 19.2, ..spec(KIEL, KIEL) };
-        let delays = delays_ms(&spec.course(Duration::from_secs(86_400)));
+        let delays = delays_ms(&spec.course(Duration::from_secs(86_400)).unwrap());
         let angle = libm::acos(libm::cos(54.3f64.to_radians()) * libm::cos(9f64.to_radians()));
         let (earth, radius) = (sky::EARTH, 42_164.17);
         let distance = libm::sqrt(earth * earth + radius * radius - 2.0 * earth * radius * libm::cos(angle));
@@ -408,12 +456,25 @@ mod tests {
         assert!(most - least < 0.1, "{least} {most}");
     }
 
+    /// A second for each slot of a day, with 40,000 satellites, would take minutes.
+    #[test]
+    fn what_takes_too_long_is_refused_at_once() {
+        let many = LeoSpec {
+            planes: Some(200),
+            satellites: Some(200),
+            slot: Duration::from_secs(1),
+            ..spec(KIEL, NEAR)
+        };
+        let (field, message) = many.course(Duration::from_secs(86_400)).unwrap_err();
+        assert!(field == "slot" && message.contains("86401 slots with 40000 satellites"), "{message}");
+    }
+
     /// From the pole no satellite of an orbit at 53 degrees is in sight.
     #[test]
     fn a_place_without_satellites_is_named() {
         let pole = Place { latitude: 90.0, longitude: 0.0, elevation: 25.0 };
         let mut spec = spec(pole, NEAR);
-        let course = spec.course(Duration::from_secs(60));
+        let course = spec.course(Duration::from_secs(60)).unwrap();
         assert_eq!((course.delays.len(), course.outages.len()), (0, 4));
         spec.course = Some(Arc::new(course));
         assert_eq!(spec.check().unwrap_err().0, "gateway");
@@ -426,11 +487,17 @@ mod tests {
         let frankfurt = Place { latitude: 50.1, longitude: 8.7, elevation: 25.0 };
         let new_york = Place { latitude: 40.7, longitude: -74.0, elevation: 25.0 };
         let spec = LeoSpec { relay: Relay::Lasers, ..spec(frankfurt, new_york) };
-        let delays = delays_ms(&spec.course(Duration::from_secs(300)));
+        let delays = delays_ms(&spec.course(Duration::from_secs(300)).unwrap());
         let ground = 6_200.0 / LIGHT * 1e3;
         assert!(delays.iter().all(|delay| (ground..1.47 * 1.2 * ground).contains(delay)), "{delays:?}");
-        assert!(spec.course(Duration::from_secs(300)).outages.is_empty());
-        assert!(LeoSpec { relay: Relay::BentPipe, ..spec }.course(Duration::from_secs(60)).delays.is_empty());
+        assert!(spec.course(Duration::from_secs(300)).unwrap().outages.is_empty());
+        assert!(
+            LeoSpec { relay: Relay::BentPipe, ..spec }
+                .course(Duration::from_secs(60))
+                .unwrap()
+                .delays
+                .is_empty()
+        );
     }
 
     /// What scheduling adds is the same within a slot, and distributed as given.
@@ -440,7 +507,8 @@ mod tests {
         let values = [0, 10, 20].map(Duration::from_millis).to_vec();
         let spec = LeoSpec { scheduling: Some(Distribution::Table { values }), ..plain.clone() };
         let length = Duration::from_secs(15_000);
-        let (plain, slots) = (delays_ms(&plain.course(length)), delays_ms(&spec.course(length)));
+        let (plain, slots) =
+            (delays_ms(&plain.course(length).unwrap()), delays_ms(&spec.course(length).unwrap()));
         let added: Vec<f64> = slots.iter().zip(&plain).map(|(slot, plain)| slot - plain).collect();
         assert!(added.chunks(150).all(|slot| slot.iter().all(|one| (one - slot[0]).abs() < 1e-5)));
         let mean = added.iter().sum::<f64>() / added.len() as f64;
@@ -448,7 +516,8 @@ mod tests {
         assert!((mean - 10.0).abs() < 0.6, "{mean}");
         let alike = LeoSpec { scheduling_correlation: Probability::new(0.9).unwrap(), ..spec.clone() };
         let steps = |spec: &LeoSpec| {
-            let each: Vec<f64> = delays_ms(&spec.course(length)).chunks(150).map(|slot| slot[0]).collect();
+            let each: Vec<f64> =
+                delays_ms(&spec.course(length).unwrap()).chunks(150).map(|slot| slot[0]).collect();
             each.windows(2).map(|pair| (pair[1] - pair[0]).abs()).sum::<f64>() / each.len() as f64
         };
         assert!(steps(&alike) < 0.6 * steps(&spec), "{} {}", steps(&alike), steps(&spec));

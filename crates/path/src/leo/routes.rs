@@ -17,7 +17,7 @@ impl Route {
     }
 
     /// The length of the whole way at a time, in km.
-    pub fn length_km(&self, sky: &Sky, terminal: &Point, gateway: &Point, time: f64) -> f64 {
+    pub fn length_km(&self, sky: &dyn Sky, terminal: &Point, gateway: &Point, time: f64) -> f64 {
         let mut length = 0.0;
         let mut last = terminal.at;
         let above = self.0.iter().map(|number| sky.position(*number, time));
@@ -31,7 +31,7 @@ impl Route {
 
 /// Chooses for each slot.
 pub(super) struct Chooser<'a> {
-    sky: &'a Sky,
+    sky: &'a dyn Sky,
     terminal: Point,
     gateway: Point,
     choice: Choice,
@@ -42,7 +42,7 @@ pub(super) struct Chooser<'a> {
 }
 
 impl<'a> Chooser<'a> {
-    pub fn new(sky: &'a Sky, terminal: Point, gateway: Point, choice: Choice, relay: Relay) -> Self {
+    pub fn new(sky: &'a dyn Sky, terminal: Point, gateway: Point, choice: Choice, relay: Relay) -> Self {
         Chooser {
             sky,
             terminal,
@@ -104,7 +104,7 @@ impl<'a> Chooser<'a> {
                     (shortest, end) = (whole, Some(number));
                 }
             }
-            for next in self.neighbours(number) {
+            for next in self.sky.neighbours(number) {
                 let length = so_far + distance(all[number], all[next]);
                 if length < best[next].0 {
                     best[next] = (length, number);
@@ -119,31 +119,6 @@ impl<'a> Chooser<'a> {
         route.reverse();
         Some(Route(route))
     }
-
-    /// Those that a satellite's lasers reach: two in its plane, one in each plane beside it. Where the planes of a star meet in opposite
-    /// directions there is none.
-    fn neighbours(&self, number: usize) -> impl Iterator<Item = usize> {
-        let orbits = &self.sky.orbits;
-        let (planes, places) = (orbits.planes as usize, orbits.satellites as usize);
-        let (plane, place) = (number / places, number % places);
-        let whole = orbits.spread > 1.5 * core::f64::consts::PI;
-        // From the last plane to the first one, the shifts of all planes add up.
-        let seam = orbits.phasing as usize % places;
-        let ahead = match plane + 1 {
-            next if next < planes => Some((next, place)),
-            _ => (whole && planes > 2).then(|| (0, (place + seam) % places)),
-        };
-        let behind = match plane.checked_sub(1) {
-            Some(before) => Some((before, place)),
-            None => (whole && planes > 2).then(|| (planes - 1, (place + places - seam) % places)),
-        };
-        let own = [(plane, (place + 1) % places), (plane, (place + places - 1) % places)];
-        own.into_iter()
-            .chain(ahead)
-            .chain(behind)
-            .map(move |(plane, place)| plane * places + place)
-            .filter(move |next| *next != number)
-    }
 }
 
 /// Distances that can be ordered.
@@ -156,13 +131,13 @@ fn metres_of(km: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sky::Orbits;
+    use super::super::sky::{Orbits, Walker};
     use super::*;
 
-    fn sky(phasing: u32) -> Sky {
+    fn sky(phasing: u32) -> Walker {
         let (planes, satellites) = (24, 20);
         let inclination = 53f64.to_radians();
-        Sky::new(Orbits {
+        Walker::new(Orbits {
             altitude_km: 550.0,
             inclination,
             planes,
@@ -179,15 +154,10 @@ mod tests {
     fn lasers_join_neighbours() {
         for phasing in [0, 1, 7, 23] {
             let sky = sky(phasing);
-            let ground = Point::on_ground(0.0, 0.0, 25.0);
-            let chooser = Chooser::new(&sky, ground, ground, Choice::Highest, Relay::Lasers);
             for number in 0..sky.len() {
-                let next: Vec<usize> = chooser.neighbours(number).collect();
+                let next = sky.neighbours(number);
                 assert_eq!(next.len(), 4);
-                assert!(
-                    next.iter().all(|next| chooser.neighbours(*next).any(|back| back == number)),
-                    "{phasing}"
-                );
+                assert!(next.iter().all(|next| sky.neighbours(*next).contains(&number)), "{phasing}");
             }
         }
     }
@@ -205,7 +175,7 @@ mod tests {
             lengths[route.0[0]] = 0.0;
             for _ in 0..60 {
                 for number in 0..all.len() {
-                    for next in chooser.neighbours(number) {
+                    for next in sky.neighbours(number) {
                         lengths[next] = lengths[next].min(lengths[number] + distance(all[number], all[next]));
                     }
                 }

@@ -13,7 +13,7 @@ const J2: f64 = 1.082_63e-3;
 const EQUATOR: f64 = 6_378.137;
 
 /// A point in km, in a frame that turns with the Earth.
-pub(super) type Vector = [f64; 3];
+pub type Vector = [f64; 3];
 
 pub(super) fn distance(a: Vector, b: Vector) -> f64 {
     sqrt((0..3).map(|axis| (a[axis] - b[axis]) * (a[axis] - b[axis])).sum())
@@ -78,25 +78,50 @@ impl Orbits {
     }
 }
 
-/// All satellites, by their number: plane by plane.
+/// Satellites, by their numbers.
+pub trait Sky {
+    /// How many there are.
+    fn len(&self) -> usize;
+
+    /// There are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Where a satellite is at a time in seconds since the start of the constellation's time.
+    fn position(&self, number: usize, time: f64) -> Vector;
+
+    /// All positions at such a time.
+    fn positions(&self, time: f64) -> Vec<Vector> {
+        (0..self.len()).map(|number| self.position(number, time)).collect()
+    }
+
+    /// Those that a satellite's lasers reach.
+    fn neighbours(&self, _number: usize) -> Vec<usize> {
+        vec![]
+    }
+}
+
+/// The satellites of a Walker constellation, plane by plane.
 #[derive(Clone, Debug)]
-pub(super) struct Sky {
-    pub orbits: Orbits,
+pub(super) struct Walker {
+    orbits: Orbits,
     motion: f64,
     precession: f64,
 }
 
-impl Sky {
+impl Walker {
     pub fn new(orbits: Orbits) -> Self {
-        Sky { orbits, motion: orbits.motion(), precession: orbits.precession() }
+        Walker { orbits, motion: orbits.motion(), precession: orbits.precession() }
     }
+}
 
-    pub fn len(&self) -> usize {
+impl Sky for Walker {
+    fn len(&self) -> usize {
         self.orbits.planes as usize * self.orbits.satellites as usize
     }
 
-    /// Where a satellite is at a time in seconds.
-    pub fn position(&self, number: usize, time: f64) -> Vector {
+    fn position(&self, number: usize, time: f64) -> Vector {
         let orbits = &self.orbits;
         let (plane, place) = (number / orbits.satellites as usize, number % orbits.satellites as usize);
         let (planes, places) = (f64::from(orbits.planes), f64::from(orbits.satellites));
@@ -112,9 +137,24 @@ impl Sky {
         ]
     }
 
-    /// All positions at a time in seconds.
-    pub fn positions(&self, time: f64) -> Vec<Vector> {
-        (0..self.len()).map(|number| self.position(number, time)).collect()
+    /// Two in its plane, one in each plane beside it. Where the planes of a star meet in opposite directions there is none.
+    fn neighbours(&self, number: usize) -> Vec<usize> {
+        let (planes, places) = (self.orbits.planes as usize, self.orbits.satellites as usize);
+        let (plane, place) = (number / places, number % places);
+        let whole = self.orbits.spread > 1.5 * core::f64::consts::PI && planes > 2;
+        // From the last plane to the first one, the shifts of all planes add up.
+        let seam = self.orbits.phasing as usize % places;
+        let ahead = match plane + 1 {
+            next if next < planes => Some((next, place)),
+            _ => whole.then(|| (0, (place + seam) % places)),
+        };
+        let behind = match plane.checked_sub(1) {
+            Some(before) => Some((before, place)),
+            None => whole.then(|| (planes - 1, (place + places - seam) % places)),
+        };
+        let own = [(plane, (place + 1) % places), (plane, (place + places - 1) % places)];
+        let all = own.into_iter().chain(ahead).chain(behind);
+        all.map(|(plane, place)| plane * places + place).filter(|next| *next != number).collect()
     }
 }
 
@@ -122,8 +162,8 @@ impl Sky {
 mod tests {
     use super::*;
 
-    fn starlink() -> Sky {
-        Sky::new(Orbits {
+    fn starlink() -> Walker {
+        Walker::new(Orbits {
             altitude_km: 550.0,
             inclination: 53f64.to_radians(),
             planes: 72,
@@ -140,7 +180,7 @@ mod tests {
         let sky = starlink();
         assert!((TAU / sky.motion / 60.0 - 95.5).abs() < 0.2, "{}", TAU / sky.motion / 60.0);
         let geostationary = Orbits { altitude_km: 42_164.0 - EARTH, inclination: 0.0, ..sky.orbits };
-        let still = Sky::new(geostationary);
+        let still = Walker::new(geostationary);
         let moved = distance(still.position(0, 0.0), still.position(0, 86_164.0));
         // The flattening moves it by 0.02 degrees a day.
         assert!(moved < 40.0, "{moved}");
