@@ -95,7 +95,21 @@ def copy(name: str, folder: str | Path = ".", *, force: bool = False) -> Path:
     wanted = example(name)
     # Comments name the file as it lies in the repository.
     text = wanted.text.replace(f"examples/{wanted.file}", wanted.file)
-    target = Path(folder) / wanted.file
+    for file, content in _measurements(wanted):
+        _write(Path(folder) / file, content, force=force)
+    return _write(Path(folder) / wanted.file, text, force=force)
+
+
+def _measurements(one: Example) -> list[tuple[str, str]]:
+    """The files that go with an example, which begin with its name, and what is in them."""
+    folder = resources.files(__package__) / "examples"
+    names = sorted(
+        item.name for item in folder.iterdir() if item.name.startswith(f"{one.name}-") and ".csv" in item.name
+    )
+    return [(name, (folder / name).read_text(encoding="utf-8")) for name in names]
+
+
+def _write(target: Path, text: str, *, force: bool) -> Path:
     try:
         if target.exists() and not force and target.read_text(encoding="utf-8") != text:
             raise OutputError(f"{target} exists and differs from the example; --force replaces it")
