@@ -23,7 +23,7 @@ export PROPTEST_RNG_SEED
 # A folder of packetdrill's scripts, as gtests/net/tcp of github.com/google/packetdrill.
 SCRIPTS ?=
 
-.PHONY: packetdrill help demo test test-all test-rust test-python test-slow-python test-lowest test-fingerprints test-real test-ns2 test-fuzz test-long bench validate ns2-answers validate-kernel validate-second-kernel bench-program install emu bench-emu reference doc gallery notebooks site wheel sdist deb check-tools check-lints check-deb check-ns2 check-traffic clean
+.PHONY: packetdrill help demo test test-all test-rust test-python test-slow-python test-lowest test-fingerprints test-real test-ns2 test-fuzz test-long bench validate ns2-answers validate-kernel validate-second-kernel bench-program install emu bench-emu reference doc gallery notebooks site screenshots wheel sdist deb check-tools check-lints check-deb check-ns2 check-traffic clean
 .DELETE_ON_ERROR:
 
 help:
@@ -44,6 +44,7 @@ help:
 	@echo "make reference docs/reference/ and the man page, from the program itself"
 	@echo "make doc       documentation of the crates, in target/doc"
 	@echo "make site      the documentation as a site, in out/site; make gallery, make notebooks: its reports and notebooks"
+	@echo "make screenshots  pictures of every report and page, looked through for contrast and what is cut off (needs chromium)"
 	@echo "make wheel     a wheel for this machine, in out/dist; make sdist: the sources; make deb: emulator and accelerator as Debian packages"
 	@echo "make clean     remove what was built"
 
@@ -161,6 +162,12 @@ notebooks: install
 # The documentation site, in out/site; a broken link is an error.
 site: gallery notebooks $(STAMPS)/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# Pictures of every kind of report and of the site's pages, in out/screenshots, at two widths and in both colour schemes; poor contrast and
+# what is cut off are errors. It needs chromium; EMULATOR=FILE adds the report of an emulated result, as root.
+EMULATOR ?=
+screenshots: install
+	$(BIN)/python scripts/screenshots out/screenshots $(if $(EMULATOR),--emulator $(EMULATOR))
 
 $(STAMPS)/site: requirements-site.lock $(STAMPS)/packages
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-site.lock

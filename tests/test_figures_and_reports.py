@@ -125,12 +125,22 @@ def test_a_report_says_so_where_causes_would_take_too_long(monkeypatch, tmp_path
     result = longhaul.run(scenario.flow("a", "b", name="f", tcp={"receive_buffer": "16 kB"}))
     # What is not complete when the time is over is left out: the strongest cause may not have been tested.
     monkeypatch.setattr("longhaul.explain.AT_ONCE_S", 1e-3)
-    html = result.report(tmp_path / "r.html").read_text().replace("\u00a0", " ")
+    html = re.sub("</?code.*?>", "", result.report(tmp_path / "r.html").read_text()).replace("\u00a0", " ")
     assert "What limits f" not in html
     assert (
         "Causes were not tested: that takes more than 1 ms of processor time; longhaul report --explain RESULT does it."
         in html
     )
+
+
+def test_the_report_of_real_packets_states_why_no_cause_was_tested(tmp_path):
+    """It had "that takes more than 5 s" where the run itself was slow, and called its seconds simulated."""
+    scenario = longhaul.Scenario("real", duration="10 s").link("path", "a", "b", rate="5 Mbit/s", delay="50 ms")
+    result = longhaul.run(scenario.flow("a", "b"))
+    result.summary["emulation"] = {"kernel": "6.18"}
+    html = result.report(tmp_path / "r.html").read_text().replace("\u00a0", " ")
+    assert "10 s with real packets" in html
+    assert "Causes were not tested: real packets and real kernels never repeat exactly." in html
 
 
 #: 8 Mbit/s, from 20 s 2 Mbit/s, nothing from 30 to 35 s, from 40 s again 8 Mbit/s and 300 ms instead of 100 ms.
@@ -558,6 +568,24 @@ def test_the_first_figure_of_pages_is_how_long_they_took():
     assert figure["series"][1]["hi"] == pytest.approx(took.max())
     # The first flow has the first colour, as its group has in the drawing.
     assert {one["colour"] for one in figure["series"]} == {0}
+
+
+def test_the_report_of_a_sweep_has_eight_curves_at_most(command, scenario, tmp_path):
+    """Twenty took 2.4 s of a processor and more: a metric over each of four parameters."""
+    out = tmp_path / "s"
+    grids = [
+        "flow.users.count=[1, 2]",
+        'link.satellite.rate=["1 Mbit/s", "2 Mbit/s"]',
+        'link.satellite.delay=["10 ms", "50 ms"]',
+    ]
+    options = [part for grid in grids for part in ("--grid", grid)]
+    assert command("sweep", scenario, *options, "--set", "run.duration=5 s", "--out", out, "--report", "-q").code == 0
+    page = (out / "report.html").read_text()
+    drawn = page.count('<img class="still"')
+    left = re.search(r"(\d+) more: <code>longhaul plot s --kind METRIC --over PARAMETER</code>", page)
+    assert drawn == 8
+    # Each metric has a curve over each of the three parameters.
+    assert (drawn + int(left[1])) % 3 == 0
 
 
 def test_few_flows_of_a_kind_are_no_strip():

@@ -37,3 +37,9 @@ def test_the_table_of_queues_is_up_to_date() -> None:
 def test_the_tasks_of_the_cookbook_have_the_present_answers() -> None:
     """Renewed with `.venv/bin/python scripts/make-guide docs/cookbook.md`."""
     check("make-guide", "docs/cookbook.md")
+
+
+@pytest.mark.slow("20 seconds of processor time")
+def test_the_figures_for_papers_are_drawn_from_the_present_numbers() -> None:
+    """Renewed with `.venv/bin/python scripts/make-paper-figures`."""
+    check("make-paper-figures")

@@ -232,12 +232,19 @@ def _explained(
     return Explained(str(summary["name"]), flows, made, content=content)
 
 
-def _untestable(result: Result, seconds: float) -> str:
-    """Why the causes of a result cannot be tested; an empty text if they can."""
+def _never(result: Result) -> str:
+    """Why the causes of a result cannot be tested whatever the time; an empty text if they can."""
     if result.summary.get("emulation"):
         return "real packets and real kernels never repeat exactly"
     if not content_of(result):
         return "its scenario was not kept, so nothing can be run again"
+    return ""
+
+
+def _untestable(result: Result, seconds: float) -> str:
+    """Why the causes of a result cannot be tested within a time; an empty text if they can."""
+    if never := _never(result):
+        return never
     return _too_long(float(result.timing.get("wall_s") or 0.0) if result.path else 0.0, seconds)
 
 

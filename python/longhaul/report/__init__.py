@@ -88,6 +88,8 @@ def write_run_report(
     return write_page("run.html", path, content, force=force)
 
 
+#: Curves of a sweep's report, each a metric over a parameter: a further one costs 0.1 s of processor time. `longhaul plot` draws the others.
+_CURVES = 8
 #: Rows of the table of points that are shown at once; the others are folded.
 _ROWS = 60
 
@@ -117,7 +119,8 @@ def write_sweep_report(
     dotted = metrics if in_words else metrics[:most] if len(names) > 1 else []
     sorted_points = [dots.drawn(sweep, m, f"d{k}") for k, m in enumerate(dotted)]
     curves: list[dict[str, Any]] = []
-    for number, (m, p) in enumerate(_counted([(m, p) for m in metrics for p in varying], progress)):
+    over = [(m, p) for m in metrics for p in varying]
+    for number, (m, p) in enumerate(_counted(over[:_CURVES], progress)):
         drawn = sweep.plot(m, p)
         found = panels.of_figure(drawn, f"s{number}")
         if found and len(found) == 1:  # the scenario's name stands above
@@ -155,6 +158,7 @@ def write_sweep_report(
         "equal_seeds": tables.equal_seeds(sweep, metrics),
         "first": first,
         "groups": groups,
+        "curves_left": len(over[_CURVES:]),
         "warnings": _sweep_warnings(sweep),
         "failures": sweep.failures,
         "scenario": (sweep.path / "scenario.toml").read_text(encoding="utf-8"),
