@@ -19,6 +19,14 @@ def test_there_are_three_and_they_are_up_to_date():
     assert made.returncode == 0, made.stdout
 
 
+@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
+def test_code_is_no_wider_than_the_page_of_the_site(file):
+    """Lines of up to 120 characters went on beyond the edge."""
+    cells = json.loads(file.read_text(encoding="utf-8"))["cells"]
+    code = [line for cell in cells if cell["cell_type"] == "code" for line in "".join(cell["source"]).splitlines()]
+    assert [line for line in code if len(line) > 88] == []
+
+
 SLOW = [pytest.mark.slow("20 seconds of processor time")]
 CASES = [pytest.param(file, id=file.stem, marks=SLOW if file.stem == "what-to-change" else []) for file in NOTEBOOKS]
 
