@@ -48,6 +48,13 @@ def test_the_colours_have_the_contrast_of_wcag_aa(scheme: str, page: str) -> Non
     pairs = {(text, ground): contrast(found[text], ground) for text in texts for ground in (page, found["front-tint"])}
     pairs["header", ""] = contrast(found["md-primary-bg-color"], found["md-primary-fg-color"])
     assert {pair: ratio for pair, ratio in pairs.items() if ratio < 4.5} == {}
+    # Code stands on the theme's ground, of which this is the lightest, or the darkest, that it has been.
+    code = {"default": "#f5f5f5", "slate": "#2b3337"}[scheme]
+    coloured = {
+        name: contrast(colour, code) for name, colour in found.items() if re.search("-hl-|fg-color--light", name)
+    }
+    coloured.pop("md-primary-fg-color--light", None)
+    assert {name: ratio for name, ratio in coloured.items() if ratio < 4.5} == {}
     # What is no text: an edge.
     assert contrast(found["front-edge"], page) >= 3
 
