@@ -494,7 +494,7 @@ def test_what_linux_commands_are_of(command, tmp_path):
     file.write_text(lossy.flow("a", "b", name="f").to_toml())
     arguments = ("advise", file, "--can", "sender", "--budget", "30 runs")
     shown = command(*arguments).out
-    assert shown.count("The numbers are those of tcp.variant = sack; the commands are for Linux") == 1
+    assert shown.count("The numbers hold for tcp.variant = sack, the commands are for Linux") == 1
     assert "--set flow.f.tcp.variant=linux" in shown
     assert "The numbers are those of" not in command(*arguments, "--set", "flow.f.tcp.variant=linux").out
 

@@ -186,7 +186,7 @@ def _stack(found: Diagnosis) -> str:
         return ""
     variants = " and ".join(dict.fromkeys(others.values()))
     setting = f"flow.{found.keys[next(iter(others))]}.tcp.variant=linux"
-    return f"The numbers are those of tcp.variant = {variants}; the commands are for Linux, whose stack has its own: --set {setting}."
+    return f"The numbers hold for tcp.variant = {variants}, the commands are for Linux: --set {setting} computes Linux's numbers."
 
 
 def _keys(document: Document, named: Sequence[str]) -> dict[str, str]:
@@ -270,7 +270,7 @@ def _chosen(race: Race, found: Diagnosis, can: Sequence[str]) -> tuple[list[Tria
             continue
         if not remedy.aims & present:
             reasons = [text for aim, text in found.absent.items() if aim in remedy.aims]
-            why = "; ".join(reasons[:2]) or f"what it is for was not met: {', '.join(sorted(remedy.aims)[:3])}"
+            why = "; ".join(reasons[:2]) or f"no sign of what it helps against: {', '.join(sorted(remedy.aims)[:3])}"
             untried.setdefault(remedy.family, Untried(remedy.title, why))
             continue
         if not allowed(remedy, can):

@@ -114,8 +114,8 @@ def advise_and_print(
 
 #: What the order of the rows is.
 RANKING = (
-    "Ranked by the factor; of changes that the seeds cannot distinguish, or that give nine tenths of the factor, that for a proven"
-    " cause and the smaller one stand first, so that a larger factor may stand below."
+    "Ranked by the factor. Where the seeds cannot distinguish two changes, or one has nine tenths of the other's factor, the one for a"
+    " proven cause stands first, then the smaller one."
 )
 
 
@@ -163,7 +163,7 @@ def _print(console: Console, found: object, show_all: bool) -> None:
     if len(rows) > 1:
         typer.echo(RANKING)
     typer.echo(
-        f"{counted(found.runs, 'run')}, up to {counted(found.seeds, 'seed')}; numbers and factors are geometric means over those of each change, with 95 % intervals of paired seeds"
+        f"{counted(found.runs, 'run')}, up to {counted(found.seeds, 'seed')}. Numbers and factors are geometric means over the seeds, with 95 % intervals of paired seeds"
     )
 
 
@@ -198,12 +198,12 @@ def _print_idle(console: Console, found: object, show_all: bool) -> None:
         if rows:
             console.print(f"\n[bold]{heading}[/bold]")
             for row in rows if show_all else rows[:_ROWS]:
-                notes = [
-                    row.factor,
-                    *(["not certain"] if row in found.worse and row.verdict == "uncertain" else []),
-                    row.why,
-                ]
-                console.print(f"  {escape(row.title)}: {escape('; '.join(filter(None, notes)))}", soft_wrap=True)
+                notes = row.factor
+                if row in found.worse and row.verdict == "uncertain":
+                    notes += ", not certain"
+                if row.why:
+                    notes += f" (tried against {row.why})"
+                console.print(f"  {escape(row.title)}: {escape(notes)}", soft_wrap=True)
             if not show_all and len(rows) > _ROWS:
                 console.print(f"  and {len(rows) - _ROWS} more", style="dim")
     if found.untried:
