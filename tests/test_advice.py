@@ -496,7 +496,7 @@ def test_what_linux_commands_are_of(command, tmp_path):
     shown = command(*arguments).out
     assert shown.count("The numbers hold for tcp.variant = sack, the commands are for Linux") == 1
     assert "--set flow.f.tcp.variant=linux" in shown
-    assert "The numbers are those of" not in command(*arguments, "--set", "flow.f.tcp.variant=linux").out
+    assert "The numbers hold for" not in command(*arguments, "--set", "flow.f.tcp.variant=linux").out
 
 
 def undiagnosed(scenario):

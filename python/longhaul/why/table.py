@@ -293,9 +293,7 @@ def _overshoot(case: Case) -> Iterator[Intervention]:
     if dropped and _first_reduction(case) is not None:
         at_once = case.total("lost_packets") / max(1.0, case.total("congestion_events"))
         words = (
-            f" ({round(at_once):,} packets lost at each reduction of the window)"
-            if at_once >= _BURST
-            else " the path"
+            f" ({round(at_once):,} packets lost at each reduction of the window)" if at_once >= _BURST else " the path"
         )
         yield Intervention(
             f"overshoot {name}", "overshoot", f"its slow start, which overshot{words}",
