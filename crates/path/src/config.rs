@@ -3,7 +3,8 @@
 use crate::schedule::Schedule;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{
-    Change, CorruptionSpec, GrantSettings, JitterSpec, LinkTrace, LossSpec, Outage, QueueSpec, SerialSpec,
+    Change, CorruptionSpec, GrantSettings, JitterSpec, LinkTrace, LossSpec, Outage, OverheadSpec, QueueSpec,
+    SerialSpec,
 };
 use longhaul_units::{Duration, Probability, Rate};
 
@@ -45,6 +46,8 @@ pub struct LinkConfig {
     pub corruption: Option<CorruptionSpec>,
     /// Framing and the like. With header compression, packets are offered by [`crate::Link::offer_coded`].
     pub serial: Option<SerialSpec>,
+    /// Bytes that each packet takes beside itself; not on a serial line, which has its framing.
+    pub overhead: Option<OverheadSpec>,
     /// What grants it its capacity, if anything does.
     pub grants: GrantSettings,
 }
@@ -62,6 +65,7 @@ impl LinkConfig {
 
     /// Bytes that a packet of `len` bytes takes on the link where nothing is lost.
     pub fn usual_len(&self, len: u32) -> u32 {
-        self.serial.map_or(len, |serial| serial.usual_len(len))
+        let line = self.serial.map(|serial| serial.usual_len(len));
+        line.or_else(|| Some(self.overhead?.line_len(len))).unwrap_or(len)
     }
 }

@@ -10,7 +10,9 @@ use crate::schedule::Schedule;
 use crate::serial::{LineCoder, Plain};
 use crate::transmitter::{Marks, Pace, Transmitter};
 use crate::wire::Wire;
-use crate::{DropCause, Histogram, LinkConfig, LossModel, LossPlace, Packet, Random, SerialSpec};
+use crate::{
+    DropCause, Histogram, LinkConfig, LossModel, LossPlace, OverheadSpec, Packet, Random, SerialSpec,
+};
 use longhaul_units::{Duration, Instant, Rate};
 use readings::Waited;
 use std::collections::VecDeque;
@@ -64,6 +66,7 @@ struct Rest<P> {
     before_queue: Option<LossModel>,
     wire: Wire,
     serial: Option<SerialSpec>,
+    overhead: Option<OverheadSpec>,
     dropped: [u64; 6],
     /// When the packets leave that are counted as lost but are still in the backlog.
     to_be_lost: VecDeque<Instant>,
@@ -97,6 +100,7 @@ impl<P: Packet + Send + 'static> Link<P> {
             && config.jitter.is_none()
             && config.reordering.is_none()
             && config.serial.is_none()
+            && config.overhead.is_none()
             && config.duplication.get() == 0.0
             && config.corruption.is_none()
             && pace.is_constant();
@@ -124,6 +128,7 @@ impl<P: Packet + Send + 'static> Link<P> {
                 before_queue: model(LossPlace::BeforeQueue),
                 wire: Wire::new(config, model(LossPlace::Wire), seed, name),
                 serial: config.serial,
+                overhead: config.overhead,
                 dropped: [0; 6],
                 to_be_lost: VecDeque::new(),
                 waited: Waited::default(),
@@ -286,6 +291,9 @@ impl<P: Packet + Send + 'static> Link<P> {
     }
 
     fn line_len(&self, len: u32) -> u32 {
+        if let Some(overhead) = &self.rest.overhead {
+            return overhead.line_len(len);
+        }
         self.rest.serial.map_or(len, |serial| serial.line_len(len))
     }
 

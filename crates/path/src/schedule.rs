@@ -6,18 +6,13 @@ use crate::trace::LinkTrace;
 use longhaul_units::{Duration, Instant, Rate, Size};
 
 /// A change of rate or delay at a point in time; it holds until the next one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Change {
     /// When, counted from the start of the run.
     pub at: Duration,
-    /// The new rate, if it changes. `"0 bit/s"` stops the transmitter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-maximum" = "1000 Tbit/s"))]
+    /// The new rate, if it changes. Zero stops the transmitter.
     pub rate: Option<Rate>,
     /// The new propagation delay, if it changes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-maximum" = "1 h"))]
     pub delay: Option<Duration>,
 }
 
@@ -33,16 +28,13 @@ pub enum OutageMode {
 }
 
 /// A time during which nothing gets through.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outage {
     /// When it begins, counted from the start of the run.
     pub start: Duration,
     /// How long it lasts.
-    #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
     pub duration: Duration,
     /// Whether packets are lost or held.
-    #[serde(default)]
     pub mode: OutageMode,
 }
 

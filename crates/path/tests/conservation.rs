@@ -62,6 +62,7 @@ fn link(queue: QueueSpec, wire: (u8, u8), seed: u64) -> Link<Numbered> {
         duplication: percent(wire.0),
         corruption: (wire.1 > 0).then(|| CorruptionSpec::random(percent(wire.1))),
         serial: None,
+        overhead: None,
         grants: GrantSettings::default(),
     };
     Link::new(&config, seed, "link")

@@ -182,6 +182,7 @@ fn simulate(spec: &RedSpec, ns2: &Ns2) -> (u64, f64) {
         duplication: Probability::default(),
         corruption: None,
         serial: None,
+        overhead: None,
         grants: GrantSettings::default(),
     };
     let mut link: Link<Frame> = Link::new(&config, 1, "link");

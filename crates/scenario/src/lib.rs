@@ -13,6 +13,7 @@ pub mod middlebox;
 mod network;
 mod quic;
 mod satellites;
+mod script;
 mod shorthand;
 mod spec;
 mod tcp;
@@ -38,6 +39,7 @@ pub use quic::{
     CarefulResumeSpec, HandshakeSpec, QuicCongestion, QuicSpec, QuinnCongestion, TimeLimit, Transport,
 };
 pub use satellites::count_satellites;
+pub use script::{ChangeSpec, OutageSpec};
 pub use spec::{
     AccessSpec, BottleneckSpec, DirectionSpec, DumbbellSpec, LinkSpec, NodeSpec, RunSpec, Scenario, Ties,
 };

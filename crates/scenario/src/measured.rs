@@ -1,6 +1,7 @@
 //! Links that follow measurements or satellites: what a scenario names, and the formats of the programs that measured.
 
 mod formats;
+mod packed;
 
 use crate::satellites::Catalogue;
 use crate::validate::Problem;

@@ -1,7 +1,7 @@
 //! The network that a scenario describes, with every shorthand expanded: nodes, directed links, single flows and their
 //! paths. Routing is static: least propagation delay, then fewest hops, then the order of the document.
 
-use crate::{AccessSpec, Between, DumbbellSpec, FlowSpec, Scenario, Transport};
+use crate::{AccessSpec, Between, DumbbellSpec, FlowSpec, RunSpec, Scenario, Transport};
 use longhaul_path::LinkConfig;
 use longhaul_units::{
     ConnectionId, DeclaredId, Duration, EndpointId, FlowId, GroupId, Id, IdVec, Instant, LinkId, MiddleboxId,
@@ -157,6 +157,7 @@ impl Network {
                 let sealed = spec.transport != Transport::Tcp;
                 let transfer =
                     Transfer { name, group, streams: spec.streams, connections, sealed, start, stop };
+                let access = access.map(|access| (access, &scenario.run));
                 network.add_transfer(transfer, [&from, &to], core.clone(), access);
             }
         }
@@ -408,13 +409,13 @@ impl Network {
             network.add_link(
                 DumbbellSpec::LINK,
                 ends,
-                &dumbbell.bottleneck.directions().map(|d| d.config()),
+                &dumbbell.bottleneck.configs(DumbbellSpec::LINK, &scenario.run),
                 true,
             );
         }
         for link in &scenario.link {
             let ends = [0, 1].map(|end| network.node(&link.ends[end]));
-            network.add_link(&link.name, ends, &link.directions().map(|d| d.config()), true);
+            network.add_link(&link.name, ends, &link.configs(&link.name, &scenario.run), true);
         }
         network
     }
@@ -572,13 +573,13 @@ impl Network {
         transfer: Transfer,
         ends: [&str; 2],
         core: (Vec<LinkId>, Vec<LinkId>),
-        access: Option<&AccessSpec>,
+        access: Option<(&AccessSpec, &RunSpec)>,
     ) {
         let Transfer { name, group, streams, connections, sealed, start, stop } = transfer;
         let mut nodes = ends.map(|name| self.node(name));
         let (mut forward, mut reverse) = core;
-        if let Some(access) = access {
-            let sides = access.directions().map(|side| side.config());
+        if let Some((access, run)) = access {
+            let sides = access.configs(&name, run);
             for (side, label) in ["from", "to"].into_iter().enumerate() {
                 let host = self.nodes.push(format!("{name}.{label}"));
                 let link_name = format!("{name}.{label}");

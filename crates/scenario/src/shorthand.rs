@@ -3,8 +3,9 @@
 //! `jitter = "30 ms"` a uniform one that keeps the order.
 
 use crate::MeasuredSpec;
+use crate::error::nearest;
 use longhaul_path::loss::RandomLoss;
-use longhaul_path::{CorruptionSpec, JitterSpec, LossPlace, LossSpec, QueueSpec};
+use longhaul_path::{CorruptionSpec, JitterSpec, LossPlace, LossSpec, OverheadSpec, QueueSpec};
 use longhaul_units::{Duration, Probability, QueueLimit};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor, value::MapAccessDeserializer};
@@ -118,6 +119,42 @@ pub(crate) fn jitter<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Optio
     deserializer.deserialize_any(Jitter).map(Some)
 }
 
+/// Reads an overhead, or a keyword for one.
+pub(crate) fn overhead<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<OverheadSpec>, D::Error> {
+    struct Overhead;
+    impl<'de> Visitor<'de> for Overhead {
+        type Value = OverheadSpec;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(
+                "a keyword, as in \"pppoe-ptm\", or a table, as in { bytes = \"38 B\", mpu = \"84 B\" }",
+            )
+        }
+        fn visit_str<E: Error>(self, text: &str) -> Result<OverheadSpec, E> {
+            OverheadSpec::named(text).ok_or_else(|| {
+                let nearest =
+                    nearest(text, OverheadSpec::names()).map_or_else(String::new, |help| format!(", {help}"));
+                let names: Vec<&str> = OverheadSpec::names().collect();
+                E::custom(format!(
+                    "\"{text}\" is no keyword of an overhead{nearest}; there are {}",
+                    names.join(", ")
+                ))
+            })
+        }
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<OverheadSpec, A::Error> {
+            OverheadSpec::deserialize(MapAccessDeserializer::new(map))
+        }
+    }
+    deserializer.deserialize_any(Overhead).map(Some)
+}
+
+/// Schema of an overhead and of its keywords.
+pub(crate) fn overhead_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let names: Vec<&str> = OverheadSpec::names().collect();
+    schemars::json_schema!({
+        "anyOf": [generator.subschema_for::<OverheadSpec>(), { "type": "string", "enum": names }, { "type": "null" }],
+    })
+}
+
 /// Reads a measurement, or the name of its file.
 pub(crate) fn measured<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<MeasuredSpec>, D::Error> {
     struct Measured;
@@ -152,6 +189,7 @@ pub(crate) fn written_out(key: &str, value: &Value) -> Option<Table> {
         "congestion" | "slow_start" | "pacing" => {
             Table::from_iter([("kind".to_string(), value.as_str()?.into())])
         }
+        "overhead" => Table::try_from(overhead(value.clone()).ok()??).ok()?,
         "jitter" => Table::try_from(jitter(value.clone()).ok()??).ok()?,
         _ => return None,
     };

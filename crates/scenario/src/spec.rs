@@ -1,8 +1,9 @@
 //! The document's tables for the run and the network.
 
+use crate::script::{self, ChangeSpec, OutageSpec};
 use crate::{FlowSpec, LinkTraceSpec, MiddleboxSpec, measured};
 use longhaul_path::{
-    Change, CorruptionSpec, GrantSettings, JitterSpec, LeoSpec, LinkConfig, LossSpec, Outage, QueueSpec,
+    CorruptionSpec, GrantSettings, JitterSpec, LeoSpec, LinkConfig, LossSpec, OverheadSpec, QueueSpec,
     Reordering, SerialSpec,
 };
 use longhaul_units::{Duration, GroupId, Id, Limit, MiddleboxId, Probability, Rate};
@@ -164,10 +165,10 @@ macro_rules! with_link_settings {
             #[serde(deserialize_with = "crate::shorthand::corruption")]
             #[schemars(schema_with = "crate::shorthand::corruption_schema")]
             corruption: CorruptionSpec,
-            /// Scripted outages.
-            outages: Vec<Outage>,
+            /// Outages, by a script or at random.
+            outages: Vec<OutageSpec>,
             /// Scripted changes of rate and delay.
-            changes: Vec<Change>,
+            changes: Vec<ChangeSpec>,
             /// Measurements, in files, that rate, delay or loss follow.
             trace: LinkTraceSpec,
             /// Satellites that move, in the place of `delay`: a constellation, the places of the terminal and of the gateway, handovers.
@@ -175,6 +176,11 @@ macro_rules! with_link_settings {
             /// A serial line: framing, start and stop bits, an MTU of its own, header compression. `rate` is then its speed,
             /// start and stop bits included.
             serial: SerialSpec,
+            /// Bytes that each packet takes on the line beside itself, `rate` being the line's; a text is one of CAKE's keywords
+            /// (tc-cake(8)), as in "pppoe-ptm", "docsis", "ethernet".
+            #[serde(deserialize_with = "crate::shorthand::overhead")]
+            #[schemars(schema_with = "crate::shorthand::overhead_schema")]
+            overhead: OverheadSpec,
         } }
     };
 }
@@ -244,11 +250,14 @@ impl DirectionSpec {
         QueueSpec::droptail(Limit::Packets(1000))
     }
 
-    /// The link that these settings describe; `None` if rate or delay is missing.
-    pub fn config(&self) -> Option<LinkConfig> {
-        let changes = self.changes.clone().unwrap_or_default();
+    /// The link that these settings describe in a run; `None` if rate or delay is missing. Random times come from the streams that
+    /// `stream` names for a setting.
+    fn config(&self, run: &RunSpec, stream: impl Fn(&str) -> String) -> Option<LinkConfig> {
+        let changes = self.changes.as_deref().unwrap_or_default();
+        let changes = script::changes(changes, run.duration, run.seed, &stream("changes"));
+        let outages = self.outages.as_deref().unwrap_or_default();
+        let mut outages = script::outages(outages, run.duration, run.seed, &stream("outages"));
         let mut trace = self.trace.as_ref().map(LinkTraceSpec::build).unwrap_or_default();
-        let mut outages = self.outages.clone().unwrap_or_default();
         if let Some(course) = self.leo.as_ref().and_then(|leo| leo.course.as_ref()) {
             trace.delay = course.delay();
             outages.extend_from_slice(&course.outages);
@@ -267,6 +276,7 @@ impl DirectionSpec {
             duplication: self.duplication.unwrap_or_default(),
             corruption: self.corruption,
             serial: self.serial,
+            overhead: self.overhead,
             grants: self.grants(),
         })
     }
@@ -309,6 +319,19 @@ macro_rules! with_directions {
                 let common = self.common();
                 [&self.$forward, &self.$reverse]
                     .map(|own| own.as_ref().map_or_else(|| common.clone(), |own| own.or(&common)))
+            }
+
+            /// The links of this name in a run. What is given for both happens to both at the same times.
+            pub(crate) fn configs(&self, name: &str, run: &RunSpec) -> [Option<LinkConfig>; 2] {
+                let own = [&self.$forward, &self.$reverse];
+                let names = [stringify!($forward), stringify!($reverse)];
+                let directions = self.directions();
+                [0, 1].map(|side| {
+                    directions[side].config(run, |setting| match own[side] {
+                        Some(own) if own.gives(setting) => format!("{name}.{} {setting}", names[side]),
+                        _ => format!("{name} {setting}"),
+                    })
+                })
             }
         }
     };

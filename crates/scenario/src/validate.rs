@@ -32,7 +32,7 @@ pub(crate) fn validate(scenario: &Scenario) -> Vec<Problem> {
     }
     let nodes = Network::declared_nodes(scenario);
     let known = nodes.iter().cloned().collect();
-    let mut check = Checker { problems: vec![], path: vec![], nodes, known };
+    let mut check = Checker { problems: vec![], path: vec![], nodes, known, end: scenario.run.duration };
     check.run(scenario);
     check.network(scenario);
     for (index, flow) in scenario.flow.iter().enumerate() {
@@ -63,6 +63,8 @@ pub struct Checker {
     nodes: Vec<String>,
     /// The same, to look one up.
     known: BTreeSet<String>,
+    /// The length of the run.
+    end: Duration,
 }
 
 impl Checker {

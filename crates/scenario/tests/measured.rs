@@ -49,6 +49,27 @@ fn delays(scenario: &Scenario, times: &[u64]) -> Vec<u64> {
     times.iter().map(|ms| delay.at(at(*ms)).as_nanos() / 1_000_000).collect()
 }
 
+/// The content counts, not how it is stored: the run is the same.
+#[test]
+fn a_compressed_file_is_what_is_in_it() {
+    let directory = Directory::new("compressed");
+    let content = "time_s,rate_mbps\n0,1\n1,3\n2,2\n";
+    let mut gzip = flate2::write::GzEncoder::new(vec![], flate2::Compression::default());
+    std::io::Write::write_all(&mut gzip, content.as_bytes()).unwrap();
+    directory.file("plain.csv", content);
+    directory.file("packed.csv.gz", gzip.finish().unwrap());
+    directory.file("packed.csv.zst", zstd::encode_all(content.as_bytes(), 3).unwrap());
+    let of = |name: &str| {
+        read(&directory, &format!("delay = \"5 ms\", trace = {{ rate = \"{name}\" }}"))
+            .unwrap_or_else(|error| panic!("{error}"))
+    };
+    let plain = of("plain.csv");
+    assert_eq!(rates(&plain, &[0, 1000, 2000]), [1, 3, 2]);
+    for name in ["packed.csv.gz", "packed.csv.zst"] {
+        assert_eq!(run_id(&of(name)), run_id(&plain), "{name}");
+    }
+}
+
 #[test]
 fn a_line_of_mahimahi_is_a_packet_of_1500_bytes() {
     let directory = Directory::new("mahimahi");
@@ -211,7 +232,7 @@ fn what_is_wrong_with_a_measurement_is_named_with_its_place() {
         (file("nan.csv"), "row 1, column \"time_s\": NaN is no time"),
         (file("short.csv"), "line 3: 1 cells, and 2 headings"),
         (file("bare.csv"), "\"3,5\" is no line of headings"),
-        (file("packed.csv"), "is compressed by gzip; unpack it first"),
+        (file("packed.csv"), "packed.csv: it is compressed by gzip and cannot be unpacked"),
         (file("other.json"), "is JSON of neither irtt"),
         (
             "rate = \"1 Mbit/s\", delay = \"1 ms\", trace = { loss = { file = \"link.csv\", column = \"loss_percent\" } }".to_string(),

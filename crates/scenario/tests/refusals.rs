@@ -178,7 +178,7 @@ fn a_setting_that_both_directions_hide_is_refused() {
 }
 
 /// A value for each setting of a link: of what the schema lists for a direction, none may be missing here.
-const SETTINGS: [(&str, &str); 14] = [
+const SETTINGS: [(&str, &str); 15] = [
     ("rate", "\"1 Mbit/s\""),
     ("delay", "\"10 ms\""),
     ("queue", "{ kind = \"droptail\", limit = \"9 packets\" }"),
@@ -190,6 +190,7 @@ const SETTINGS: [(&str, &str); 14] = [
     ("outages", "[{ start = \"1 s\", duration = \"1 s\" }]"),
     ("changes", "[{ at = \"1 s\", rate = \"1 Mbit/s\" }]"),
     ("serial", "{ framing = \"ppp\" }"),
+    ("overhead", "\"docsis\""),
     ("demand", "{ delay = \"600 ms\" }"),
     ("trace", "{ loss = FILE }"),
     ("leo", "{ terminal = { latitude = 50, longitude = 8 }, gateway = { latitude = 50, longitude = 8 } }"),

@@ -530,3 +530,15 @@ fn a_queue_of_a_time_keeps_packets_no_longer() {
     let late = link.metrics.get("queue_delay_p99_s").unwrap();
     assert!((0.09..=0.1).contains(&late), "{late}");
 }
+
+/// 1040 B and 40 B of headers below IP are 1080 B, 23 cells of 53 B: 1000 B of payload take 1219 B of an ADSL line.
+#[test]
+fn cells_take_their_share_of_a_line() {
+    let summary = one_flow(
+        "duration = \"60 s\"\nwarmup = \"10 s\"",
+        "rate = \"8 Mbit/s\"\ndelay = \"10 ms\"\nqueue = \"100 packets\"\nforward = { overhead = \"pppoe-llcsnap\" }",
+        "",
+        "congestion = \"cubic\"",
+    );
+    close(metric(&summary.flows[0], "goodput_bps"), 8e6 * 1000.0 / 1219.0, 0.005);
+}

@@ -398,6 +398,24 @@ def direction(
     leo: Mapping[str, Any] | None = None,
     loss: Mapping[str, Any] | float | str | None = None,
     outages: Sequence[Mapping[str, Any]] | None = None,
+    overhead: Literal[
+        "bridged-llcsnap",
+        "bridged-ptm",
+        "bridged-vcmux",
+        "conservative",
+        "docsis",
+        "ethernet",
+        "ethernet-vlan",
+        "ipoa-llcsnap",
+        "ipoa-vcmux",
+        "pppoa-llc",
+        "pppoa-vcmux",
+        "pppoe-llcsnap",
+        "pppoe-ptm",
+        "pppoe-vcmux",
+    ]
+    | Mapping[str, Any]
+    | None = None,
     queue: Mapping[str, Any] | str | None = None,
     rate: str | None = None,
     reordering: Mapping[str, Any] | None = None,
@@ -414,7 +432,8 @@ def direction(
     * `jitter`: Extra delay at random; a duration alone: uniform between zero and this, with packets in order.
     * `leo`: Satellites that move, in the place of `delay`: a constellation, the places of the terminal and of the gateway, handovers.
     * `loss`: Loss without congestion; a probability alone is that of random loss.
-    * `outages`: Scripted outages.
+    * `outages`: Outages, by a script or at random.
+    * `overhead`: Bytes that each packet takes on the line beside itself, `rate` being the line's; a text is one of CAKE's keywords (tc-cake(8)), as in "pppoe-ptm", "docsis", "ethernet".
     * `queue`: Queue in front of the transmitter; DropTail with 1000 packets if not given.
     * `rate`: Rate of the transmitter.
     * `reordering`: Random overtaking.
@@ -432,6 +451,7 @@ def direction(
             "leo": leo,
             "loss": loss,
             "outages": outages,
+            "overhead": overhead,
             "queue": queue,
             "rate": rate,
             "reordering": reordering,
@@ -441,24 +461,61 @@ def direction(
     )
 
 
-def outage(*, start: str, duration: str, mode: Literal["drop", "hold"] | None = None) -> Section:
-    """A time during which nothing gets through.
+def outage(
+    *,
+    down: str | None = None,
+    drift: str | None = None,
+    duration: str | None = None,
+    every: str | None = None,
+    jitter: str | None = None,
+    mode: Literal["drop", "hold"] | None = None,
+    start: str | None = None,
+    up: str | None = None,
+) -> Section:
+    """A time during which nothing gets through, once or again and again; or, with `up` and `down`, such times at random.
 
-    * `start`: When it begins, counted from the start of the run.
-    * `duration`: How long it lasts.
+    * `down`: Outages at random: their mean length, exponential.
+    * `drift`: Each beginning moves, and all that follow with it, by a random time up to this, earlier or later.
+    * `duration`: How long it lasts; not of outages at random.
+    * `every`: Again and again, so far apart.
+    * `jitter`: Each beginning is later by a random time, uniform between zero and this; the next ones are not.
     * `mode`: Whether packets are lost or held.
+    * `start`: When it begins, counted from the start of the run; with `every`, the first time.
+    * `up`: Outages at random: mean time between them, exponential.
     """
-    return given({"start": start, "duration": duration, "mode": mode})
+    return given(
+        {
+            "down": down,
+            "drift": drift,
+            "duration": duration,
+            "every": every,
+            "jitter": jitter,
+            "mode": mode,
+            "start": start,
+            "up": up,
+        }
+    )
 
 
-def change(*, at: str, delay: str | None = None, rate: str | None = None) -> Section:
+def change(
+    *,
+    at: str,
+    delay: str | None = None,
+    drift: str | None = None,
+    every: str | None = None,
+    jitter: str | None = None,
+    rate: str | None = None,
+) -> Section:
     """A change of rate or delay at a point in time; it holds until the next one.
 
-    * `at`: When, counted from the start of the run.
+    * `at`: When, counted from the start of the run; with `every`, the first time.
     * `delay`: The new propagation delay, if it changes.
+    * `drift`: Each time moves, and all that follow with it, by a random time up to this, earlier or later.
+    * `every`: Again and again, so far apart.
+    * `jitter`: Each time is later by a random time, uniform between zero and this; the next ones are not.
     * `rate`: The new rate, if it changes. `"0 bit/s"` stops the transmitter.
     """
-    return given({"at": at, "delay": delay, "rate": rate})
+    return given({"at": at, "delay": delay, "drift": drift, "every": every, "jitter": jitter, "rate": rate})
 
 
 def reordering(*, probability: float | str, delay: str) -> Section:
@@ -482,6 +539,24 @@ def bottleneck(
     leo: Mapping[str, Any] | None = None,
     loss: Mapping[str, Any] | float | str | None = None,
     outages: Sequence[Mapping[str, Any]] | None = None,
+    overhead: Literal[
+        "bridged-llcsnap",
+        "bridged-ptm",
+        "bridged-vcmux",
+        "conservative",
+        "docsis",
+        "ethernet",
+        "ethernet-vlan",
+        "ipoa-llcsnap",
+        "ipoa-vcmux",
+        "pppoa-llc",
+        "pppoa-vcmux",
+        "pppoe-llcsnap",
+        "pppoe-ptm",
+        "pppoe-vcmux",
+    ]
+    | Mapping[str, Any]
+    | None = None,
     queue: Mapping[str, Any] | str | None = None,
     rate: str | None = None,
     reordering: Mapping[str, Any] | None = None,
@@ -500,7 +575,8 @@ def bottleneck(
     * `jitter`: Extra delay at random; a duration alone: uniform between zero and this, with packets in order.
     * `leo`: Satellites that move, in the place of `delay`: a constellation, the places of the terminal and of the gateway, handovers.
     * `loss`: Loss without congestion; a probability alone is that of random loss.
-    * `outages`: Scripted outages.
+    * `outages`: Outages, by a script or at random.
+    * `overhead`: Bytes that each packet takes on the line beside itself, `rate` being the line's; a text is one of CAKE's keywords (tc-cake(8)), as in "pppoe-ptm", "docsis", "ethernet".
     * `queue`: Queue in front of the transmitter; DropTail with 1000 packets if not given.
     * `rate`: Rate of the transmitter.
     * `reordering`: Random overtaking.
@@ -520,6 +596,7 @@ def bottleneck(
             "leo": leo,
             "loss": loss,
             "outages": outages,
+            "overhead": overhead,
             "queue": queue,
             "rate": rate,
             "reordering": reordering,
@@ -542,6 +619,24 @@ def access(
     leo: Mapping[str, Any] | None = None,
     loss: Mapping[str, Any] | float | str | None = None,
     outages: Sequence[Mapping[str, Any]] | None = None,
+    overhead: Literal[
+        "bridged-llcsnap",
+        "bridged-ptm",
+        "bridged-vcmux",
+        "conservative",
+        "docsis",
+        "ethernet",
+        "ethernet-vlan",
+        "ipoa-llcsnap",
+        "ipoa-vcmux",
+        "pppoa-llc",
+        "pppoa-vcmux",
+        "pppoe-llcsnap",
+        "pppoe-ptm",
+        "pppoe-vcmux",
+    ]
+    | Mapping[str, Any]
+    | None = None,
     queue: Mapping[str, Any] | str | None = None,
     rate: str | None = None,
     reordering: Mapping[str, Any] | None = None,
@@ -560,7 +655,8 @@ def access(
     * `jitter`: Extra delay at random; a duration alone: uniform between zero and this, with packets in order.
     * `leo`: Satellites that move, in the place of `delay`: a constellation, the places of the terminal and of the gateway, handovers.
     * `loss`: Loss without congestion; a probability alone is that of random loss.
-    * `outages`: Scripted outages.
+    * `outages`: Outages, by a script or at random.
+    * `overhead`: Bytes that each packet takes on the line beside itself, `rate` being the line's; a text is one of CAKE's keywords (tc-cake(8)), as in "pppoe-ptm", "docsis", "ethernet".
     * `queue`: Queue in front of the transmitter; DropTail with 1000 packets if not given.
     * `rate`: Rate of the transmitter.
     * `reordering`: Random overtaking.
@@ -580,6 +676,7 @@ def access(
             "leo": leo,
             "loss": loss,
             "outages": outages,
+            "overhead": overhead,
             "queue": queue,
             "rate": rate,
             "reordering": reordering,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .. import usage
+from .. import script, usage
 from ..units import counted, quantity, read_quantity
 from .alike import Alike, called, joined
 
@@ -199,8 +199,9 @@ def _links(found: Mapping[str, Any], content: Mapping[str, Any], one_of_each: Al
         )
         section = settings.get(base, {})
         own = {**section, **(section.get(way) or {})}
-        made.events, made.outages = _events(own)
-        made.course = _scripted(own, made, _seconds((content.get("run") or {}).get("duration")))
+        duration = _seconds((content.get("run") or {}).get("duration"))
+        made.events, made.outages = _events(own, duration)
+        made.course = _scripted(own, made, duration)
         known = links.get(base)
         if known and {known.ends[0], known.ends[1]} == {made.source, made.target}:
             known.ways.append(made)
@@ -209,19 +210,22 @@ def _links(found: Mapping[str, Any], content: Mapping[str, Any], one_of_each: Al
     return links
 
 
-def _events(section: Mapping[str, Any]) -> tuple[list[str], list[tuple[float, float]]]:
+def _events(section: Mapping[str, Any], duration: float) -> tuple[list[str], list[tuple[float, float]]]:
     """What happens on a direction besides queueing, in words; and the times at which it is down, in s."""
     texts: list[str] = []
     loss = section.get("loss")
     if loss is not None and (text := _loss(loss)):
         texts.append(text)
-    outages = [(_seconds(one["start"]), _seconds(one["duration"])) for one in section.get("outages") or []]
+    outages = [(start, length) for start, length, _ in script.outages(section, duration)]
     down = [(start, start + length) for start, length in outages]
-    if len(down) == 1:
+    if any(one.get("up") for one in section.get("outages") or ()):
+        share = sum(length for _, length in outages) / duration if duration else 0.0
+        texts.append(f"outages at random, {quantity(share, 'share')} of the time on average")
+    elif len(down) == 1:
         texts.append(f"down {quantity(down[0][0], 's')} to {quantity(down[0][1], 's')}")
     elif down:
         texts.append(f"{len(down)} outages, {quantity(sum(length for _, length in outages), 's')} in all")
-    changes = list(section.get("changes") or [])
+    changes = [one for _, one in script.changes(section, duration)]
     if len(changes) == 1:
         what = ", ".join(str(changes[0][key]) for key in ("rate", "delay") if key in changes[0])
         texts.append(f"{what} from {quantity(_seconds(changes[0]['at']), 's')}")
@@ -246,9 +250,7 @@ POINTS = 48
 
 def _scripted(section: Mapping[str, Any], way: Way, duration: float) -> tuple[str, list[float]] | None:
     """The course of a rate that changes more than once, beside the words that count the changes."""
-    steps = sorted(
-        (_seconds(one["at"]), _seconds(one["rate"])) for one in section.get("changes") or () if "rate" in one
-    )
+    steps = [(at, _seconds(one["rate"])) for at, one in script.changes(section, duration) if "rate" in one]
     words = next((text for text in way.events if " changes of " in text), "")
     if len(steps) < 2 or not words or not duration or way.rate is None:
         return None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from .. import script
 from ..units import read_quantity
 from .shares import Demand, Share, max_min
 
@@ -160,8 +161,8 @@ class Case:
     def _script(self, direction: str) -> list[tuple[float, Mapping[str, Any]]]:
         """All scripted changes with their times in s, in order."""
         if direction not in self._scripts:
-            changes = setting(self.content, direction, "changes") or ()
-            self._scripts[direction] = sorted(((seconds(one["at"]), one) for one in changes), key=lambda one: one[0])
+            section = {"changes": setting(self.content, direction, "changes")}
+            self._scripts[direction] = script.changes(section, self.life[1])
         return self._scripts[direction]
 
     @cached_property

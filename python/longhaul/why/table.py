@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from .. import script
 from ..applications import ASKING
 from ..units import apart, counted, quantity, read_bytes, read_limit
 from .case import (
@@ -693,15 +694,12 @@ def _script(case: Case) -> Iterator[Intervention]:
             if str(link["name"]).rsplit(".", 1)[0] == name
         ]
         where = link_name(sides[0])
-        outages = [
-            (
-                max(begin, seconds(one["start"])),
-                min(end, seconds(one["start"]) + seconds(one["duration"])),
-                one.get("mode", "drop"),
-            )
-            for one in setting(case.content, str(sides[0]["name"]), "outages")
+        section = {
+            "outages": setting(case.content, str(sides[0]["name"]), "outages")
             or setting(case.content, str(sides[-1]["name"]), "outages")
-            or ()
+        }
+        outages = [
+            (max(begin, start), min(end, start + length), mode) for start, length, mode in script.outages(section, end)
         ]
         outages = [one for one in outages if one[1] > one[0]]
         if outages:
@@ -712,6 +710,9 @@ def _script(case: Case) -> Iterator[Intervention]:
                 else ", in which what was sent was lost"
             )
             words = f"{counted(len(outages), 'outage')} of {where}, {quantity(total, 's')} in all ({quantity(total / (end - begin), 'share', 2)} of its time){kept}"
+            if any(one.get("up") or one.get("jitter") or one.get("drift") for one in section["outages"] or ()):
+                share = quantity(total / (end - begin), "share", 2)
+                words = f"outages of {where} at random times, some {share} of its time on average{kept}"
             yield Intervention(f"outages {name}", "outage", words, partial(clear_both, link=name, key="outages"))
         if traced := [side for side in sides if setting(case.content, str(side["name"]), "trace")]:
             yield Intervention(

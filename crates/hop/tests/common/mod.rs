@@ -68,6 +68,7 @@ pub fn link(rate: Rate, rtt: Duration, loss: Option<LossSpec>) -> LinkConfig {
         duplication: Probability::new(0.0).unwrap(),
         corruption: None,
         serial: None,
+        overhead: None,
         grants: GrantSettings::default(),
     }
 }

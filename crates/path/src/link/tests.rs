@@ -36,6 +36,7 @@ fn config(queue: QueueSpec) -> LinkConfig {
         duplication: Probability::default(),
         corruption: None,
         serial: None,
+        overhead: None,
         grants: GrantSettings::default(),
     }
 }

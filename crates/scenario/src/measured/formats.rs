@@ -1,5 +1,6 @@
 //! Reads measurements in the formats of the programs that wrote them. Every error names the line, the column or the row.
 
+use super::packed::unpacked;
 use super::{Measured, MeasuredFormat, MeasuredSpec, Quantity};
 use crate::ReadTable;
 use longhaul_units::{Duration, Rate};
@@ -45,6 +46,7 @@ pub(super) fn read(
         return wrong("file", format!("{shown} has {:.1} GB; at most 1 GB is read", size as f64 / 1e9));
     }
     let bytes = std::fs::read(path).map_err(|why| cannot(&why))?;
+    let bytes = unpacked(bytes, LARGEST).or_else(|why| wrong("file", format!("{shown}: {why}")))?;
     let format = spec.format.map_or_else(|| format_of(path, &bytes, quantity), Ok)?;
     if let (true, Some(column)) = (is_list(format), spec.column.as_ref().or(spec.time.as_ref())) {
         return wrong("column", format!("the format of {shown} has no columns, and {column:?} is given"));
@@ -96,12 +98,6 @@ fn format_of(path: &Path, bytes: &[u8], quantity: Quantity) -> Read<MeasuredForm
     if name.contains(".parquet") || bytes.starts_with(b"PAR1") {
         return Ok(MeasuredFormat::Parquet);
     }
-    if let Some(packed) = [(&b"\x1f\x8b"[..], "gzip"), (b"\x28\xb5\x2f\xfd", "zstd")]
-        .iter()
-        .find_map(|(magic, program)| bytes.starts_with(magic).then_some(program))
-    {
-        return wrong("file", format!("{} is compressed by {packed}; unpack it first", path.display()));
-    }
     if begin.trim_start().starts_with('{') {
         let all = String::from_utf8_lossy(bytes);
         return if all.contains("\"round_trips\"") {
@@ -119,7 +115,7 @@ fn format_of(path: &Path, bytes: &[u8], quantity: Quantity) -> Read<MeasuredForm
         return Ok(MeasuredFormat::Ping);
     }
     let first = begin.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    if name.ends_with(".csv") || first.contains(',') {
+    if name.trim_end_matches(".gz").trim_end_matches(".zst").ends_with(".csv") || first.contains(',') {
         return Ok(MeasuredFormat::Csv);
     }
     Ok(if quantity == Quantity::Rate { MeasuredFormat::Mahimahi } else { MeasuredFormat::List })

@@ -2,8 +2,8 @@
 
 use super::Checker;
 use crate::measured::Quantity;
-use crate::{AccessSpec, DirectionSpec, DumbbellSpec, LinkTraceSpec, Scenario};
-use longhaul_path::{JitterSpec, LeoSpec, Outage, OutageMode, SerialSpec};
+use crate::{AccessSpec, DirectionSpec, DumbbellSpec, LinkTraceSpec, OutageSpec, Scenario};
+use longhaul_path::{JitterSpec, LeoSpec, OutageMode, SerialSpec};
 use longhaul_units::ranges::Key;
 
 impl Checker {
@@ -133,6 +133,16 @@ impl Checker {
                 if change.rate.is_none() && change.delay.is_none() {
                     check.problem(&[], "a change needs a new rate, a new delay, or both");
                 }
+                if let Err((field, message)) = change.check(check.end) {
+                    check.problem(&[field], message);
+                }
+            });
+        }
+        for (index, outage) in link.outages.iter().flatten().enumerate() {
+            self.within("outages", Some(index), |check| {
+                if let Err((field, message)) = outage.check(check.end) {
+                    check.problem(&[field], message);
+                }
             });
         }
     }
@@ -204,7 +214,7 @@ impl Checker {
                 format!("`{granted}` grants the link its rate, and `trace.rate` is given"),
             );
         }
-        let holds = |outage: &&Outage| outage.mode == OutageMode::Hold;
+        let holds = |outage: &&OutageSpec| outage.mode == OutageMode::Hold;
         if link.outages.iter().flatten().find(holds).is_some() {
             let message =
                 "the transmitter follows `trace.rate`: write mode = \"drop\", or a rate of 0 in the file";
@@ -215,6 +225,12 @@ impl Checker {
     fn serial(&mut self, link: &DirectionSpec, serial: &SerialSpec) {
         if let Err((field, message)) = serial.check() {
             self.problem(&["serial", field], message);
+        }
+        if link.overhead.is_some() {
+            self.problem(
+                &["overhead"],
+                "a serial line has its own (`serial.framing`): leave out one of both",
+            );
         }
         if link.corruption.is_some() && serial.framing.notices_damage() {
             let message =
