@@ -79,7 +79,7 @@ fn the_identity_of_scripts_that_happen_once_is_what_it_was() {
     let whole = longhaul_scenario::resolved_toml(&scenario);
     let written = whole.split("[[flow]]").next().unwrap();
     for part in ["every", "jitter", "drift", "up", "down"] {
-        assert!(!written.contains(&format!("{part} = ")), "{written}");
+        assert!(!written.contains(&format!("\n{part} = ")), "{written}");
     }
     assert_eq!(run_id(&scenario).len(), 32);
 }
