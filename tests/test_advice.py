@@ -71,6 +71,28 @@ def test_nothing_helps_where_the_link_is_the_limit():
     assert found.limits[0].bound == pytest.approx(2e6 * 1460 / 1500, rel=0.01)
 
 
+def test_small_packets_of_another_group_are_no_bound():
+    """A call of 64 kbit/s with small packets beside it lowered the bound of a download by a sixth, below what it had."""
+    scenario = full(rate="10 Mbit/s").flow(
+        "a", "b", name="call", transport="udp", app={"kind": "cbr", "rate": "64 kbit/s", "message": "160 B"}
+    )
+    bounds = {one.group: one.bound for one in advise(scenario, seconds=None, runs=12).limits}
+    assert bounds["flow"] == pytest.approx(1e7 * 1460 / 1500, rel=0.01)
+
+
+def test_outages_are_no_limit_of_a_link():
+    """At nine tenths of its rate "the link's own limit is reached" stood above a cause that cost the tenth."""
+    outages = [{"start": f"{begin} s", "duration": "300 ms"} for begin in range(6, 30, 5)]
+    scenario = (
+        Scenario("torn", duration="30 s", warmup="5 s")
+        .link("path", "a", "b", rate="20 Mbit/s", delay="10 ms", queue="100 packets", outages=outages)
+        .flow("a", "b", tcp={"variant": "newreno", "congestion": "reno"})
+    )
+    found = advise(scenario, seconds=None, runs=30)
+    assert "outage" in found.findings
+    assert "Nothing will help" not in found.headline
+
+
 def test_a_budget_is_kept_and_its_end_is_named():
     scenario = full(rate="10 Mbit/s", receive_buffer="8 kB")
     # A quarter of the runs is for causes: the second run of the scenario as it is looks for chance.

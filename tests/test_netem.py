@@ -72,10 +72,14 @@ def test_a_number_alone_is_a_percentage_of_loss() -> None:
 def test_a_number_alone_is_a_delay_in_microseconds() -> None:
     """`delay 100` is no delay that anybody notices."""
     assert settings("delay 100")["delay"] == "100 us"
+    assert "microseconds" in notes("delay 100")
+    assert "microseconds" not in notes("delay 100ms")
 
 
 def test_mbps_are_megabytes() -> None:
     assert settings("rate 1mbps")["rate"] == "8 Mbit/s"
+    assert "bytes per second" in notes("rate 1mbps")
+    assert "bytes per second" not in notes("rate 1mbit")
 
 
 def test_kibit_is_no_kbit() -> None:
@@ -108,6 +112,12 @@ def test_one_line_is_one_direction() -> None:
     assert "loss" not in content["reverse"]
 
 
+def test_a_rate_of_one_direction_is_not_that_of_the_other() -> None:
+    """A line of 512 kbit/s throttled the ACKs too."""
+    content = tomllib.loads(netem.link_text(netem.read("rate 512kbit"), None, interface_bps=10**8))["link"][0]
+    assert (content["forward"]["rate"], content["reverse"]["rate"]) == ("512 kbit/s", "100 Mbit/s")
+
+
 def test_reordered_packets_come_early() -> None:
     """tc-netem(8): 25 % of the packets are sent at once, the others are delayed by 10 ms."""
     made = settings("delay 10ms reorder 25%")
@@ -136,7 +146,7 @@ def test_the_last_number_of_gemodel_but_one_is_the_loss_in_the_bad_state() -> No
 
 
 def test_correlated_loss_is_named_as_not_carried() -> None:
-    assert "correlation of random loss is not carried" in notes("loss 1% 25%")
+    assert "the correlation of losses is not carried" in notes("loss 1% 25%")
 
 
 @pytest.mark.skipif(not any(path.is_file() for path in TABLES), reason="iproute2's tables are not installed")
@@ -153,7 +163,7 @@ def test_the_pareto_form_is_that_of_the_table() -> None:
     ("line", "parts"),
     [
         ("", ["empty"]),
-        ("tc qdisc add dev eth0 root tbf rate 1mbit burst 32kbit", ["another discipline"]),
+        ("tc qdisc add dev eth0 root tbf rate 1mbit burst 32kbit", ["has no netem"]),
         ("delay 100mz", ["column 7", "'100mz'", "units of time"]),
         ("rate 10M", ["column 6", "'10M'", "units of rate"]),
         ("rate 0", ["sends nothing"]),
@@ -219,6 +229,29 @@ def test_both_ways_on_the_command_line(capsys: pytest.CaptureFixture[str], tmp_p
     assert len(lines) == 2
     assert "loss 1%" in lines[0]
     assert "delay 5ms" in lines[1]
+
+
+def test_a_line_without_quotes_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["link", "delay", "100ms", "loss", "1%"]) == 0
+    content = tomllib.loads(capsys.readouterr().out)["link"][0]
+    assert (content["forward"]["delay"], content["reverse"]["delay"]) == ("100 ms", "0 s")
+    assert run(["link", "delay 1ms", "delay 2ms", "delay 3ms"]) == 2
+    assert "two directions" in capsys.readouterr().err
+
+
+def test_a_limit_in_bandwidth_delay_products_is_no_fixed_number() -> None:
+    """20 Mbit/s x 120 ms are 200 packets of 1500 B, and 100 are on the wire."""
+    queue = {"kind": "droptail", "limit": "1 bdp"}
+    text, carried = netem.write({"rate": "20 Mbit/s", "delay": "60 ms", "queue": queue})
+    assert text == "limit 300 delay 60ms rate 20mbit"
+    assert any("twice this delay, 120ms" in note for note in carried)
+
+
+@pytest.mark.parametrize("follows", ["leo", "trace"])
+def test_a_link_that_moves_is_no_line(follows: str) -> None:
+    """A line with `limit 0`, which drops every packet, was printed for a measured link."""
+    with pytest.raises(netem.NetemError, match="longhaul-emu run plays the scenario"):
+        netem.write({"name": "sky", "rate": "10 Mbit/s", follows: {"rate": "file"}})
 
 
 def test_a_wrong_line_ends_with_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:

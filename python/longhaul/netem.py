@@ -69,6 +69,8 @@ class Direction:
 class _Line:
     """What a line states, in ns, bit/s and shares."""
 
+    #: What tc reads otherwise than most people write.
+    surprises: list[str] = field(default_factory=list)
     limit: int = LIMIT
     delay: int = 0
     jitter: int = 0
@@ -116,7 +118,12 @@ class _Words:
         try:
             return reader(word)
         except ValueError as error:
-            raise self.wrong(f"{error}, as {what}") from None
+            hint = ""
+            if what in ("a percentage", "a value") and "," in word:
+                hint = "; write a point, as in 0.5%"
+            raise self.wrong(
+                f"{error}{hint}" if what == "a value" else f"{error}; {what} is expected here{hint}"
+            ) from None
 
     def optional(self, reader: Callable[[str], Any]) -> Any:
         """The next word as a value if it is one, else `None`: as tc does, what begins with a digit is one."""
@@ -182,9 +189,7 @@ def _read(text: str) -> _Line:
     if words.words[0][0] in ("tc", "sudo", "qdisc") or "netem" in text.split():
         names = [word for word, _ in words.words]
         if "netem" not in names:
-            raise NetemError(
-                f"netem: only lines of netem are read, and this one has another discipline: {text.strip()!r}"
-            )
+            raise NetemError(f"netem: only lines of netem are read, and this one has no netem: {text.strip()!r}")
         words.next = names.index("netem") + 1
     line = _Line()
     given: set[str] = set()
@@ -192,7 +197,9 @@ def _read(text: str) -> _Line:
         word = words.take("a keyword")
         keyword = next((one for one in _KEYWORDS if one.startswith(word)), None)
         if keyword is None:
-            raise words.wrong(f"netem has no such keyword; it has {', '.join(_KEYWORDS)}")
+            unit = word.lower() in _TIMES or word.lower() in _RATES or word == "%"
+            hint = "; a unit follows its number without a space, as in 100ms" if unit else ""
+            raise words.wrong(f"netem has no such keyword; it has {', '.join(_KEYWORDS)}{hint}")
         given.add({"latency": "delay", "drop": "loss"}.get(keyword, keyword))
         _KEYWORD_READERS[keyword](words, line)
     if line.reorder[0] and not line.delay:
@@ -211,7 +218,10 @@ def _limit(words: _Words, line: _Line) -> None:
 
 
 def _delay(words: _Words, line: _Line) -> None:
+    word = words.peek() or ""
     line.delay = words.read("a time", time_ns)
+    if word.isdigit() and line.delay:
+        line.surprises.append(f"delay {word}: tc's times without a unit are microseconds")
     jitter = words.optional(time_ns)
     if jitter is not None:
         line.jitter = jitter
@@ -263,7 +273,10 @@ def _distribution(words: _Words, line: _Line) -> None:
 
 
 def _rate(words: _Words, line: _Line) -> None:
+    word = words.peek() or ""
     line.rate = words.read("a rate", rate_bps)
+    if word.lower().endswith("bps"):
+        line.surprises.append(f"rate {word}: tc's bps are bytes per second, its bit are bits")
     if not line.rate:
         raise words.wrong("a rate of 0 sends nothing")
     following = words.peek()
@@ -453,7 +466,7 @@ def read(text: str, interface_bps: int = 10**9) -> Direction:
     """
     line = _read(text)
     rate = line.rate or interface_bps
-    made = Direction({"rate": _rate_text(rate)})
+    made = Direction({"rate": _rate_text(rate)}, list(line.surprises))
     if line.rate is None:
         made.notes.append(f"the line has no rate: that of the interface counts, here {_rate_text(rate)} (--rate)")
     _delays(line, made)
@@ -463,7 +476,7 @@ def read(text: str, interface_bps: int = 10**9) -> Direction:
         } | {"place": "before_queue"}
     if line.loss_correlation:
         made.notes.append(
-            "correlation of random loss is not carried, and netem's own is not the rate that is asked for: take gemodel"
+            "the correlation of losses is not carried (with one, netem does not lose the share that is asked for); gemodel is"
         )
     if line.isolated:
         made.notes.append("loss state: the states 2 and 4 (p32, p23, p14) are not carried; the burst (p13, p31) is")
@@ -491,15 +504,25 @@ def read(text: str, interface_bps: int = 10**9) -> Direction:
     return made
 
 
-def link_text(there: Direction, back: Direction | None, name: str = "netem", ends: Sequence[str] = ("a", "b")) -> str:
-    """The table of a link in TOML, with a comment for each thing that it does not carry."""
+def link_text(
+    there: Direction,
+    back: Direction | None,
+    name: str = "netem",
+    ends: Sequence[str] = ("a", "b"),
+    interface_bps: int = 10**9,
+) -> str:
+    """The table of a link in TOML, with a comment for each thing that it does not carry.
+
+    Without `back`, the other direction has the rate of the interface, in bit/s.
+    """
     from .toml import key, value
 
     made = [f"[[link]]\nname = {value(name)}\nends = {value(list(ends))}\n"]
     other = back or Direction(
-        {"rate": there.settings["rate"], "delay": "0 s"},
+        {"rate": _rate_text(interface_bps), "delay": "0 s"},
         [
-            "no line is given for this direction: netem acts on what leaves one interface, so nothing is lost or delayed here"
+            "no line is given for this direction: netem acts on what leaves one interface, so nothing is lost or delayed here, and the rate"
+            " is that of the interface (--rate)"
         ],
     )
     for direction, one in (("forward", there), ("reverse", other)):
@@ -542,6 +565,12 @@ def write(settings: Mapping[str, Any]) -> tuple[str, list[str]]:
     ('limit 184 delay 100ms rate 10mbit', [])
     """
     notes: list[str] = []
+    for key, what in (("leo", "satellites that move"), ("trace", "a measurement")):
+        if settings.get(key):
+            raise NetemError(
+                f"netem: the link {settings.get('name', '')} follows {what} ({key}), and a line of netem has one rate and one delay;"
+                " longhaul-emu run plays the scenario"
+            )
     rate, delay = _number(settings.get("rate"), "bit/s"), _number(settings.get("delay"), "s") or 0.0
     parts: list[str] = []
     queue = settings.get("queue") or {"kind": "droptail", "limit": "1000 packets"}
@@ -553,8 +582,12 @@ def write(settings: Mapping[str, Any]) -> tuple[str, list[str]]:
     if waiting is None:
         bytes_ = _number(queue.get("limit"), "bytes")
         time_ = _number(queue.get("limit"), "s")
-        size = bytes_ if bytes_ is not None else time_ * (rate or 0) / 8 if time_ is not None else None
-        waiting = size / PACKET if size is not None else 1000.0
+        products = re.fullmatch(r"([\d.]+) ?bdp", str(queue.get("limit")).strip().lower())
+        if products:
+            time_ = float(products[1]) * 2 * delay
+            notes.append(f"limit: {queue.get('limit')} by a round trip of twice this delay, {_time_text(2 * delay)}")
+        size = bytes_ if bytes_ is not None else (time_ or 0.0) * (rate or 0) / 8
+        waiting = max(1.0, size / PACKET)
         notes.append(f"limit: netem counts packets; {queue.get('limit')} are taken for packets of {PACKET} B")
     jitter = settings.get("jitter")
     words = f"delay {_time_text(delay)}"

@@ -92,7 +92,7 @@ impl JitterSpec {
     /// # Errors
     /// The field, and what is wrong with it.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        self.distribution.check().map_err(|message| ("distribution", message))?;
+        self.distribution.check("delay").map_err(|message| ("distribution", message))?;
         if self.correlation.get() > 0.0 && !self.overtaking {
             let message = "goes with overtaking = true: in order, the delay changes with time";
             return Err(("correlation", message.to_string()));
@@ -110,11 +110,12 @@ const HALVINGS: i32 = 20;
 
 impl Distribution {
     /// What types do not check.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    /// `least` names the setting that has the delay without it.
+    pub(crate) fn check(&self, least: &str) -> Result<(), String> {
         match self {
             Distribution::Normal { mean, deviation } if *mean < *deviation * 4 => Err(format!(
-                "the mean must be at least four deviations ({}), not {mean}: the link's `delay` is the shortest one; for a mean delay of \
-                 50 ms with a deviation of 5 ms write delay = \"30 ms\" and a mean of 20 ms here",
+                "the mean must be at least four deviations ({}), not {mean}: the link's `{least}` is the shortest one; for a mean delay of \
+                 50 ms with a deviation of 5 ms write {least} = \"30 ms\" and a mean of 20 ms here",
                 *deviation * 4
             )),
             Distribution::Table { values } if values.windows(2).any(|pair| pair[0] >= pair[1]) => {

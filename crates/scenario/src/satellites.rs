@@ -74,7 +74,7 @@ fn parse(text: &str, begin: NaiveDateTime) -> Result<Vec<Satellite>, (usize, Str
             continue; // a name
         }
         let Some((_, second)) = lines.next().filter(|(_, line)| line.starts_with("2 ")) else {
-            return Err((number + 1, "a line that begins with \"2 \" follows one with \"1 \"".to_string()));
+            return Err((number, "its second line, which begins with \"2 \", must follow it".to_string()));
         };
         let elements = Elements::from_tle(None, first.as_bytes(), second.as_bytes())
             .map_err(|why| (number, format!("these are no two-line elements: {why}")))?;
@@ -82,7 +82,7 @@ fn parse(text: &str, begin: NaiveDateTime) -> Result<Vec<Satellite>, (usize, Str
         let days = age / 1440.0;
         if days.abs() > VALID_DAYS {
             let message = format!(
-                "these elements are of {}, {:.0} days from the start of the run; they are good for {VALID_DAYS}",
+                "these elements are of {}, {:.0} days from the start of the run; they are good for {VALID_DAYS} days",
                 elements.datetime.format("%Y-%m-%d"),
                 days.abs()
             );
@@ -178,6 +178,6 @@ mod tests {
         let damaged = good.replace("53.0000", "63.0000");
         assert_eq!(refused(&damaged, "2026-11-29T00:00:00Z").0, 2);
         let cut = good.lines().take(2).collect::<Vec<_>>().join("\n");
-        assert_eq!(refused(&cut, "2026-11-29T00:00:00Z").0, 3);
+        assert_eq!(refused(&cut, "2026-11-29T00:00:00Z").0, 2);
     }
 }

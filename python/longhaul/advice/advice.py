@@ -294,7 +294,8 @@ class Advice:
         if self.goal is not None:
             return self._of_goal()
         if self.best is None:
-            if self.limit_reached:
+            # What happens to a link is no limit of it: without its outages it would carry more.
+            if self.limit_reached and not {"outage", "changing link"} & set(self.findings):
                 whose = dict.fromkeys(limit.whose for limit in self.limits)
                 reached = (
                     f"{' and '.join(whose)} is reached" if len(whose) == 1 else f"{' and '.join(whose)} are reached"

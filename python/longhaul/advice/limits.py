@@ -56,11 +56,13 @@ def limits_of(found: Diagnosis, base: Trial) -> list[Limit]:
     link = found.bottleneck
     if link is None:
         return []
-    share = found.mss / (found.mss + HEADERS)
     sizes = {str(flow["name"]): flow for flow in found.content.get("flow", ())}
     limits = []
     for name in found.groups:
         qoe = base.qoe[min(base.qoe)][name]
+        # Its own packets: those of a call beside it are smaller.
+        mss = min(int(flow["mss_bytes"]) for flow in found.flows if flow["group"] == name)
+        share = mss / (mss + HEADERS)
         # The highest rate that it had while the group was active.
         rate = Case(found.content, found.summary, name).rate(link)
         where, least, of = f"{link_name(link)}, {quantity(rate, 'bit/s')}", rate, "link"

@@ -11,12 +11,12 @@ from .options import UsageError, messages
 
 
 def link(
-    line: str = typer.Argument(
+    lines: list[str] = typer.Argument(
         ...,
-        help="A line of tc netem, as in 'delay 100ms 20ms loss 1% rate 10mbit', or a scenario file.",
+        metavar="LINE [BACK]",
+        help="A line of tc netem, as in 'delay 100ms 20ms loss 1% rate 10mbit', and one of the other direction; or a scenario file.",
         show_default=False,
     ),
-    back: str | None = typer.Argument(None, help="The line of the other direction.", show_default=False),
     rate: str = typer.Option(
         "1 Gbit/s", "--rate", metavar="RATE", help="Rate of the interface, where a line has none."
     ),
@@ -34,9 +34,9 @@ def link(
     from .. import netem
     from ..units import read_quantity
 
-    path = Path(line)
+    path = Path(lines[0])
     if path.suffix == ".toml" or path.is_file():
-        if back is not None:
+        if len(lines) > 1:
             raise UsageError("with a scenario file there is no second line")
         _print_lines(path, name, options.settings(set_))
         return
@@ -45,8 +45,14 @@ def link(
     speed = read_quantity(rate)
     if not speed or speed[1] != "bit/s" or not speed[0]:
         raise UsageError(f'--rate {rate}: write a rate, as in "1 Gbit/s"')
-    made = [netem.read(text, round(speed[0])) for text in (line, back) if text is not None]
-    typer.echo(netem.link_text(made[0], made[1] if back is not None else None, name or "netem"), nl=False)
+    # Without quotes, the shell has made words of one line.
+    if len(lines) > 1 and not any(" " in one.strip() for one in lines):
+        lines = [" ".join(lines)]
+    if len(lines) > 2:
+        raise UsageError("there are two directions: quote each line, as in 'delay 100ms' 'delay 20ms'")
+    interface = round(speed[0])
+    there, *back = [netem.read(text, interface) for text in lines]
+    typer.echo(netem.link_text(there, back[0] if back else None, name or "netem", interface_bps=interface), nl=False)
 
 
 def _print_lines(path: Path, name: str | None, overrides: list[tuple[str, str]]) -> None:

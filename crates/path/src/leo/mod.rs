@@ -34,7 +34,7 @@ pub enum Constellation {
     Geo,
 }
 
-/// Which satellite carries a link in a slot, of those that both ends see.
+/// Which satellite of a bent pipe carries a link in a slot, of those that both ends see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
@@ -54,7 +54,8 @@ pub enum Relay {
     /// One satellite, which both ends see (bent pipe).
     #[default]
     BentPipe,
-    /// From satellite to satellite by laser, each to two neighbours in its plane and one in each plane beside it, on the shortest way.
+    /// From satellite to satellite by laser, each to two neighbours in its plane and one in each plane beside it, on the shortest way of
+    /// all that begin above the terminal and end above the gateway.
     Lasers,
 }
 
@@ -68,14 +69,11 @@ pub struct Place {
     /// Degrees to the east of Greenwich; to the west negative.
     #[schemars(range(min = -180.0, max = 180.0))]
     pub longitude: f64,
-    /// Least elevation of a satellite above the horizon, in degrees.
-    #[serde(default = "twenty_five")]
+    /// Least elevation of a satellite above the horizon, in degrees. If it is not given: 8.2 for Iridium, 35 for Kuiper, 5 for O3b and a
+    /// geostationary satellite, 25 otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0, "exclusiveMaximum" = 90))]
-    pub elevation: f64,
-}
-
-fn twenty_five() -> f64 {
-    25.0
+    pub elevation: Option<f64>,
 }
 
 /// Orbits of real satellites, from a file.
@@ -205,6 +203,8 @@ pub struct Course {
     pub delays: Vec<(Duration, Duration)>,
     /// Handovers, and times without a satellite.
     pub outages: Vec<Outage>,
+    /// The highest elevation of any satellite in a slot without a way, above the terminal and above the gateway, in degrees.
+    pub highest: [f64; 2],
     /// How long it is.
     pub length: Duration,
 }
@@ -233,26 +233,79 @@ impl LeoSpec {
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let planes = self.orbits().planes;
         if self.elements.is_some() && self.relay == Relay::Lasers {
-            return Err((
-                "relay",
-                "elements do not name which satellites have lasers to which: bent_pipe".to_string(),
-            ));
+            let message =
+                "elements do not name which satellites have lasers to which: write relay = \"bent_pipe\"";
+            return Err(("relay", message.to_string()));
         }
         if self.phasing.is_some_and(|phasing| phasing >= planes) {
-            return Err(("phasing", format!("it is less than the number of planes, {planes}")));
+            return Err(("phasing", format!("it must be less than the number of planes, {planes}")));
         }
         if self.handover >= self.slot {
-            return Err(("handover", format!("it is shorter than a slot, {}", self.slot)));
+            return Err(("handover", format!("it must be shorter than a slot, {}", self.slot)));
         }
-        if let Some(Err(message)) = self.scheduling.as_ref().map(Distribution::check) {
+        let own = [
+            ("altitude_km", self.altitude_km.is_some()),
+            ("inclination", self.inclination.is_some()),
+            ("planes", self.planes.is_some()),
+            ("satellites", self.satellites.is_some()),
+            ("phasing", self.phasing.is_some()),
+            ("spread", self.spread.is_some()),
+            ("longitude", self.longitude != 0.0),
+        ];
+        if let (Some(_), Some((field, _))) = (&self.elements, own.into_iter().find(|(_, given)| *given)) {
+            return Err((
+                field,
+                "has no effect beside `elements`, which have orbits of their own".to_string(),
+            ));
+        }
+        if self.scheduling.is_none() && self.scheduling_correlation.get() > 0.0 {
+            return Err(("scheduling_correlation", "has no effect without `scheduling`".to_string()));
+        }
+        if self.relay == Relay::Lasers && self.choice != Choice::Highest {
+            let message =
+                "has no effect with lasers: the way is the shortest of all that begin above the terminal";
+            return Err(("choice", message.to_string()));
+        }
+        if let Some(Err(message)) = self.scheduling.as_ref().map(|given| given.check("processing")) {
             return Err(("scheduling", message));
         }
-        if self.course.as_ref().is_some_and(|course| course.delays.is_empty()) {
-            let message = "no satellite is in sight of both ends at any time of the run: a gateway that is nearer, a smaller elevation, \
-                           or relay = \"lasers\"";
-            return Err(("gateway", message.to_string()));
+        match &self.course {
+            Some(course) if course.delays.is_empty() => Err(self.why_dark(course)),
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Why a link never has a satellite.
+    fn why_dark(&self, course: &Course) -> (&'static str, String) {
+        let ends = [("terminal", self.terminal), ("gateway", self.gateway)].into_iter().zip(course.highest);
+        for ((name, place), highest) in ends {
+            let least = self.elevation(place);
+            if highest < least {
+                let message = format!(
+                    "no satellite stands higher than {highest:.1} degrees above it in this run, and its elevation must be {least} or more"
+                );
+                return (name, message);
+            }
+        }
+        let message = match self.relay {
+            Relay::BentPipe => {
+                "each end sees satellites, but never the same one: a gateway that is nearer, or relay = \"lasers\""
+            }
+            Relay::Lasers => {
+                "no lasers lead from the satellites above the terminal to those above the gateway"
+            }
+        };
+        ("gateway", message.to_string())
+    }
+
+    /// The least elevation of satellites at a place, in degrees.
+    fn elevation(&self, place: Place) -> f64 {
+        place.elevation.unwrap_or(match self.constellation {
+            Constellation::Iridium => 8.2,
+            Constellation::Kuiper => 35.0,
+            Constellation::O3b | Constellation::Geo => 5.0,
+            Constellation::Starlink | Constellation::Oneweb => 25.0,
+        })
     }
 
     /// The orbits: those of the constellation, and what differs. Numbers out of range are cut to it, as links are built before they are
@@ -302,12 +355,12 @@ impl LeoSpec {
             return Err(("slot", message));
         }
         let [terminal, gateway] = [self.terminal, self.gateway]
-            .map(|place| Point::on_ground(place.latitude, place.longitude, place.elevation));
+            .map(|place| Point::on_ground(place.latitude, place.longitude, self.elevation(place)));
         let mut chooser = Chooser::new(sky, terminal, gateway, self.choice, self.relay);
         let mut scheduling = self.scheduling.as_ref().map(|scheduling| {
             scheduling.draws(self.scheduling_correlation, Random::stream(0, "scheduling of slots"))
         });
-        let mut course = Course { delays: vec![], outages: vec![], length };
+        let mut course = Course { delays: vec![], outages: vec![], highest: [-90.0; 2], length };
         let mut before: Option<Route> = None;
         let mut begin = Duration::ZERO;
         while begin < length {
@@ -316,7 +369,13 @@ impl LeoSpec {
             let added = scheduling.as_mut().map_or(Duration::ZERO, Draws::next);
             let outage = |duration| Outage { start: begin, duration, mode: self.handover_mode };
             match &route {
-                None => course.outages.push(outage(end.saturating_sub(begin))),
+                None => {
+                    course.outages.push(outage(end.saturating_sub(begin)));
+                    let all = sky.positions(self.seconds(begin));
+                    for (highest, place) in course.highest.iter_mut().zip([terminal, gateway]) {
+                        *highest = highest.max(place.highest(&all));
+                    }
+                }
                 Some(route) => {
                     let is_other = before.as_ref().is_some_and(|before| !before.has_ends_of(route));
                     if is_other && !self.handover.is_zero() {
@@ -361,8 +420,8 @@ impl LeoSpec {
 mod tests {
     use super::*;
 
-    const KIEL: Place = Place { latitude: 54.3, longitude: 10.2, elevation: 25.0 };
-    const NEAR: Place = Place { latitude: 52.0, longitude: 8.0, elevation: 25.0 };
+    const KIEL: Place = Place { latitude: 54.3, longitude: 10.2, elevation: None };
+    const NEAR: Place = Place { latitude: 52.0, longitude: 8.0, elevation: None };
 
     fn spec(terminal: Place, gateway: Place) -> LeoSpec {
         LeoSpec {
@@ -472,20 +531,21 @@ mod tests {
     /// From the pole no satellite of an orbit at 53 degrees is in sight.
     #[test]
     fn a_place_without_satellites_is_named() {
-        let pole = Place { latitude: 90.0, longitude: 0.0, elevation: 25.0 };
+        let pole = Place { latitude: 90.0, longitude: 0.0, elevation: None };
         let mut spec = spec(pole, NEAR);
         let course = spec.course(Duration::from_secs(60)).unwrap();
         assert_eq!((course.delays.len(), course.outages.len()), (0, 4));
         spec.course = Some(Arc::new(course));
-        assert_eq!(spec.check().unwrap_err().0, "gateway");
+        let (field, message) = spec.check().unwrap_err();
+        assert!(field == "terminal" && message.contains("and its elevation must be 25 or more"), "{message}");
     }
 
     /// Over lasers, Frankfurt to New York (6,200 km) takes longer than light along the ground and less than fibre, which is 1.47 times as slow
     /// and goes around by a fifth.
     #[test]
     fn lasers_over_the_atlantic_are_faster_than_fibre() {
-        let frankfurt = Place { latitude: 50.1, longitude: 8.7, elevation: 25.0 };
-        let new_york = Place { latitude: 40.7, longitude: -74.0, elevation: 25.0 };
+        let frankfurt = Place { latitude: 50.1, longitude: 8.7, elevation: None };
+        let new_york = Place { latitude: 40.7, longitude: -74.0, elevation: None };
         let spec = LeoSpec { relay: Relay::Lasers, ..spec(frankfurt, new_york) };
         let delays = delays_ms(&spec.course(Duration::from_secs(300)).unwrap());
         let ground = 6_200.0 / LIGHT * 1e3;

@@ -63,12 +63,12 @@ impl<'a> Chooser<'a> {
                     && (self.relay == Relay::Lasers || self.gateway.sees(all[*number]))
             })
             .collect();
+        if self.relay == Relay::Lasers {
+            return self.over_lasers(&seen, &all);
+        }
         let first = self.choose(&seen, &all);
         self.last = first.or(self.last);
-        match self.relay {
-            Relay::BentPipe => Some(Route(vec![first?])),
-            Relay::Lasers => self.over_lasers(first?, &all),
-        }
+        Some(Route(vec![first?]))
     }
 
     fn choose(&mut self, seen: &[usize], all: &[Vector]) -> Option<usize> {
@@ -84,11 +84,15 @@ impl<'a> Chooser<'a> {
         seen.iter().copied().max_by(|a, b| height(*a).total_cmp(&height(*b)))
     }
 
-    /// The shortest way from a satellite to the gateway (Dijkstra 1959).
-    fn over_lasers(&self, first: usize, all: &[Vector]) -> Option<Route> {
+    /// The shortest way from the terminal over one of the satellites that it sees to the gateway (Dijkstra 1959).
+    fn over_lasers(&self, seen: &[usize], all: &[Vector]) -> Option<Route> {
         let mut best = vec![(f64::INFINITY, usize::MAX); all.len()];
-        best[first] = (0.0, first);
-        let mut heap = BinaryHeap::from([Reverse((Metres(0), first))]);
+        let mut heap = BinaryHeap::new();
+        for first in seen.iter().copied() {
+            let up = distance(self.terminal.at, all[first]);
+            best[first] = (up, first);
+            heap.push(Reverse((Metres(metres_of(up)), first)));
+        }
         let (mut shortest, mut end) = (f64::INFINITY, None);
         while let Some(Reverse((Metres(metres), number))) = heap.pop() {
             let so_far = best[number].0;
@@ -113,7 +117,8 @@ impl<'a> Chooser<'a> {
             }
         }
         let mut route = vec![end?];
-        while let Some(last) = route.last().copied().filter(|last| *last != first) {
+        // The first one comes from itself.
+        while let Some(last) = route.last().copied().filter(|last| best[*last].1 != *last) {
             route.push(best[last].1);
         }
         route.reverse();
@@ -171,8 +176,10 @@ mod tests {
         for time in [0.0, 777.0, 5000.0] {
             let Some(route) = chooser.route(time) else { panic!("there is no way at {time}") };
             let all = sky.positions(time);
-            let mut lengths = vec![f64::INFINITY; all.len()];
-            lengths[route.0[0]] = 0.0;
+            let mut lengths: Vec<f64> = all
+                .iter()
+                .map(|at| if terminal.sees(*at) { distance(terminal.at, *at) } else { f64::INFINITY })
+                .collect();
             for _ in 0..60 {
                 for number in 0..all.len() {
                     for next in sky.neighbours(number) {
@@ -184,8 +191,7 @@ mod tests {
             let shortest = ends
                 .map(|number| lengths[number] + distance(all[number], gateway.at))
                 .fold(f64::INFINITY, f64::min);
-            let whole =
-                route.length_km(&sky, &terminal, &gateway, time) - distance(terminal.at, all[route.0[0]]);
+            let whole = route.length_km(&sky, &terminal, &gateway, time);
             assert!((whole - shortest).abs() < 1e-6, "{whole} {shortest}");
         }
     }

@@ -42,6 +42,12 @@ impl Point {
         up / (EARTH * distance(self.at, other))
     }
 
+    /// The elevation of the highest of these, in degrees; -90 without any.
+    pub fn highest(&self, all: &[Vector]) -> f64 {
+        let most = all.iter().map(|at| self.height(*at)).fold(-1.0, f64::max);
+        libm::asin(most).to_degrees()
+    }
+
     pub fn sees(&self, other: Vector) -> bool {
         self.height(other) >= self.least
     }
