@@ -28,6 +28,7 @@ PRINTING = {
     "diff": "diff a b",
     "examples": "examples",
     "explain": "explain a",
+    "link": "link delay 10ms loss 1%",
     "list": "list metrics",
     "run": "run small.toml --out r",
     "run --json": "run small.toml --json --out r",

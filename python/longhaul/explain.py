@@ -186,9 +186,9 @@ def explain_result(
 
 
 #: A report tests causes by itself if that takes no longer, in s of processor time: a busy machine writes the same report.
-AT_ONCE_S = 0.8
-#: So many runs as the scenario's own are worth a begin within that time: fewer than the candidates of most scenarios.
-_AT_ONCE_RUNS = 10
+AT_ONCE_S = 1.4
+#: So many runs as the scenario's own are what a flow's candidates take: more than that time is not begun.
+_AT_ONCE_RUNS = 20
 
 
 def explain_at_once(result: Result) -> Explained:

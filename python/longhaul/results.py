@@ -306,7 +306,7 @@ class Result:
         """Writes the report, one HTML file that needs nothing else, and returns its path.
 
         It begins with what limits the flows, tested for at most `explain_s` seconds of wall-clock time; without a number, if that takes
-        less than 0.8 s of processor time. With 0 nothing is tested.
+        less than 1.4 s of processor time. With 0 nothing is tested.
 
         `progress(done, total)` is called before each figure and at the end. `report.html` in the result's directory is not replaced,
         but by `force`, where it was changed: `OutputError`.

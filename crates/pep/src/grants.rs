@@ -22,8 +22,12 @@ pub(crate) async fn serve(node: Arc<Node>) {
     }
     loop {
         let _ = tokio::time::timeout(LOOK, node.granting.notified()).await;
-        let free = free(&node);
-        let grant = node.room().next(Instant::now(), free);
+        // Nothing arrives between the two: what has arrived is either still to come in the grant or in the table.
+        let (free, grant) = {
+            let mut room = node.room();
+            let free = free(&node);
+            (free, room.next(Instant::now(), free))
+        };
         let Some(grant) = grant else { continue };
         let begin = Instant::now();
         let changing = node.clone();
@@ -43,6 +47,6 @@ pub(crate) fn free(node: &Node) -> usize {
     let (limits, alive) = (node.shared.table.limits(), node.shared.table.len());
     let own = *node.own_descriptors.get_or_init(|| descriptors::open().saturating_sub(2 * alive as u64));
     let descriptors = descriptors::free(own + 2 * alive as u64) / 2;
-    let flows = node.tunnel().and_then(|tunnel| tunnel.room()).unwrap_or(usize::MAX);
+    let flows = node.tunnel().and_then(|tunnel| tunnel.room(alive)).unwrap_or(usize::MAX);
     limits.flows.saturating_sub(alive).min(usize::try_from(descriptors).unwrap_or(usize::MAX)).min(flows)
 }

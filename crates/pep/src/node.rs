@@ -329,18 +329,23 @@ impl Node {
             Err(refusal) => return refuse(stream, refusal.unwrap_or_default()).await,
         };
         let server = target.address();
-        if entrance == Entrance::Intercepted && self.room().arrive() {
-            self.granting.notify_one();
-        }
         if let Some((entry, far)) = self.confirm.as_ref().and_then(|confirm| confirm.claim(client, server)) {
             drop(owed);
+            if entrance == Entrance::Intercepted {
+                self.arrived(&mut self.room());
+            }
             goes_on(&entry, &far);
             let end = self.clone().carry(stream, far, &entry, &[]).await;
             return self.ended(&entry, end);
         }
         let ends = Ends { entrance, client, server };
         let entry = if entrance == Entrance::Intercepted {
-            let (entry, is_last) = self.shared.table.admit(ends);
+            // It is in the table as soon as it has arrived: grants look at both at once.
+            let (entry, is_last) = {
+                let mut room = self.room();
+                self.arrived(&mut room);
+                self.shared.table.admit(ends)
+            };
             if is_last {
                 self.leave_alone(client);
             }
@@ -351,6 +356,13 @@ impl Node {
         };
         let end = self.clone().connect_and_carry(stream, &entry, (target, owed), (bytes, answer)).await;
         self.ended(&entry, end);
+    }
+
+    /// A connection that the kernel has taken in has arrived.
+    fn arrived(&self, room: &mut Room) {
+        if room.arrive() {
+            self.granting.notify_one();
+        }
     }
 
     /// A connection has ended.

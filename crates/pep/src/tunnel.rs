@@ -429,14 +429,19 @@ impl Tunnel {
         Some(std_time(stats.base_rtt))
     }
 
-    /// Flows that can still be opened to the node that takes new ones.
-    pub fn room(&self) -> Option<usize> {
+    /// Flows that can still be opened to the node that takes new ones, by a node that holds so many connections: what of these has no flow
+    /// yet will have one.
+    pub fn room(&self, held: usize) -> Option<usize> {
         let (peer, peers) = (self.peer()?, self.peers());
         let of = |other: &PeerInfo| other.key == peer.key;
         let same = peers.into_iter().filter(|(other, _)| of(other));
         let (own, others): (Vec<_>, Vec<_>) = same.partition(|(other, _)| other.id == peer.id);
         let others: Vec<PeerStats> = others.into_iter().map(|(_, stats)| stats).collect();
-        own.first().map(|(_, stats)| room(stats, &others))
+        own.first().map(|(_, stats)| {
+            let opened =
+                others.iter().fold(stats.flows, |sum, other| sum.saturating_add(other.flows)) as usize;
+            room(stats, &others).saturating_sub(held.saturating_sub(opened))
+        })
     }
 
     /// Somebody has opened a connection and shown no key that is known. The first in a while is logged, others are counted.

@@ -142,7 +142,7 @@ def report(
     explain: bool | None = typer.Option(
         None,
         "--explain/--no-explain",
-        help="Test what limits the flows of a run, for at most 30 s, and begin with that; by default if it takes less than 0.8 s of processor time.",
+        help="Test what limits the flows of a run, for at most 30 s, and begin with that; by default if it takes less than 1.4 s of processor time.",
         show_default=False,
     ),
     baseline: list[str] | None = options.BASELINE,

@@ -39,7 +39,7 @@ def write_run_report(
     """Writes the report of one run; `progress(done, total)` counts its figures.
 
     It begins with the waterfall of causes, tested for at most `explain_s` seconds; without a number, if that takes less than
-    0.8 s of processor time. With 0 nothing is tested.
+    1.4 s of processor time. With 0 nothing is tested.
     """
     explained = (
         explain_at_once(result) if explain_s is None else explain_result(result, explain_s) if explain_s else None
