@@ -9,8 +9,9 @@ import longhaul
 import pytest
 from longhaul import netem
 from longhaul.cli import run
+from longhaul.netem import links
 
-TABLES = [Path(folder) / "pareto.dist" for folder in netem.TABLES]
+TABLES = [Path(folder) / "pareto.dist" for folder in links.TABLES]
 
 
 def settings(line: str) -> dict:
@@ -152,7 +153,7 @@ def test_correlated_loss_is_named_as_not_carried() -> None:
 @pytest.mark.skipif(not any(path.is_file() for path in TABLES), reason="iproute2's tables are not installed")
 def test_the_pareto_form_is_that_of_the_table() -> None:
     """iproute2's pareto.c: (u^-1/3 - 1.5) x 4/3 deviations, cut off at 4."""
-    table = netem._table("pareto")
+    table = links._table("pareto")
     for step in range(1, 90):
         wanted = ((1 - step / 100) ** (-1 / 3) - 1.5) * 4 / 3
         assert table[round(step * len(table) / 100)] == pytest.approx(wanted, abs=0.02), step

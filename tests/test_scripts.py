@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from longhaul import document, drawing, script
-from longhaul.cli import run
+from longhaul import script
 from longhaul.drawing.network import _events
 
 
@@ -29,12 +26,3 @@ def test_changes_keep_their_order() -> None:
         "changes": [{"at": "1 s", "every": "2 s", "delay": "1 ms"}, {"at": "2 s", "every": "2 s", "delay": "2 ms"}]
     }
     assert [at for at, _ in script.changes(section, 6.0)] == [1.0, 2.0, 3.0, 4.0, 5.0]
-
-
-def test_an_example_brings_its_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["examples", "trace", "--to", str(tmp_path)]) == 0
-    capsys.readouterr()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["trace-link.csv", "trace.toml"]
-    assert drawing.of_document(document.read(tmp_path / "trace.toml"))
-    rows = (tmp_path / "trace-link.csv").read_text().splitlines()
-    assert (rows[0], len(rows)) == ("time_s,down_mbps,up_mbps,delay_ms", 241)

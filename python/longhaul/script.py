@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .units import read_quantity
+from .units import read_in
 
 #: Most times of one table.
 MOST = 10_000
 
 
 def _seconds(value: object) -> float:
-    read = read_quantity(value)
-    return read[0] if read else 0.0
+    return read_in(value, "s") or 0.0
 
 
 def _again(first: float, table: Mapping[str, Any], end: float) -> Iterator[float]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .applications import ASKING
-from .units import read_quantity
+from .units import read_in
 
 #: Rows for each data packet: the packet, an acknowledgement of every second one, and SACK blocks. Measured 1.6 to 2.1.
 ROWS_PER_PACKET = 2.0
@@ -126,5 +126,4 @@ def _rate(*tables: Table) -> float:
 
 
 def _number(value: object, unit: str) -> float:
-    read = read_quantity(value)
-    return read[0] if read is not None and read[1] == unit else 0.0
+    return read_in(value, unit) or 0.0

@@ -239,6 +239,16 @@ def read_quantity(value: object) -> tuple[float, str] | None:
     return number, _base_unit(unit)
 
 
+def read_in(value: object, unit: str) -> float | None:
+    """A quantity in this unit, one of those that `read_quantity` returns; `None` if it has another one.
+
+    >>> read_in("250 ms", "s"), read_in("250 ms", "bit/s")
+    (0.25, None)
+    """
+    read = read_quantity(value)
+    return read[0] if read and read[1] == unit else None
+
+
 def read_bytes(value: object, mss: int = 1460) -> float | None:
     """A size or a limit in bytes, of packets with `mss` bytes each; `None` if it is neither ("unlimited", a rate).
 

@@ -7,7 +7,7 @@ use longhaul_units::{Duration, Instant, Rate};
 use std::sync::Arc;
 
 /// A quantity in steps that begins again at its end.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Series<T> {
     /// When each step begins, counted from the begin of the series: the first at zero, rising.
     at: Arc<[Duration]>,
@@ -42,6 +42,11 @@ impl<T: Copy> Series<T> {
     /// How long it is.
     pub fn period(&self) -> Duration {
         self.period
+    }
+
+    /// When each step begins, and its value.
+    pub fn steps(&self) -> impl Iterator<Item = (Duration, T)> {
+        self.at.iter().copied().zip(self.values.iter().copied())
     }
 
     /// All values.

@@ -223,6 +223,7 @@ impl Config {
         binds.then(|| self.intercept.clone().unwrap_or_default())
     }
 }
+
 impl Default for Intercept {
     fn default() -> Intercept {
         Intercept {

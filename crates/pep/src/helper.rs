@@ -115,7 +115,7 @@ impl Interception {
         self.order(&Task::Gate { gate })
     }
 
-    /// Lets the kernel take in so many openings from now on.
+    /// Changes how many openings the kernel takes in.
     pub fn set_room(&self, grant: Grant) -> Result<(), Error> {
         self.order(&Task::Room { grant })
     }

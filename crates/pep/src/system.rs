@@ -157,7 +157,7 @@ impl Rules {
         diagnosis::causes(&self.intercept, &diagnosis::gather(&self.intercept))
     }
 
-    /// Lets the kernel take in so many openings from now on.
+    /// Changes how many openings the kernel takes in.
     pub fn set_room(&self, grant: Grant) -> Result<(), Error> {
         nft(&plan::room(&self.intercept, grant))
     }

@@ -429,19 +429,14 @@ impl Tunnel {
         Some(std_time(stats.base_rtt))
     }
 
-    /// Flows that can still be opened to the node that takes new ones, by a node that holds so many connections: what of these has no flow
-    /// yet will have one.
+    /// Flows that can still be opened to the node that takes new ones, by a node that holds so many connections.
     pub fn room(&self, held: usize) -> Option<usize> {
         let (peer, peers) = (self.peer()?, self.peers());
         let of = |other: &PeerInfo| other.key == peer.key;
         let same = peers.into_iter().filter(|(other, _)| of(other));
         let (own, others): (Vec<_>, Vec<_>) = same.partition(|(other, _)| other.id == peer.id);
         let others: Vec<PeerStats> = others.into_iter().map(|(_, stats)| stats).collect();
-        own.first().map(|(_, stats)| {
-            let opened =
-                others.iter().fold(stats.flows, |sum, other| sum.saturating_add(other.flows)) as usize;
-            room(stats, &others).saturating_sub(held.saturating_sub(opened))
-        })
+        own.first().map(|(_, stats)| room(stats, &others, held))
     }
 
     /// Somebody has opened a connection and shown no key that is known. The first in a while is logged, others are counted.
@@ -659,12 +654,14 @@ impl Tunnel {
 }
 
 /// Flows that can still be opened over a carrier to a node that has others too. A hub permits a number of flows over all of them; a new
-/// carrier has no record of it at first.
-fn room(own: &PeerStats, others: &[PeerStats]) -> usize {
+/// carrier has no record of it at first. What of the connections that are held has no flow yet will have one.
+fn room(own: &PeerStats, others: &[PeerStats], held: usize) -> usize {
+    let flows = others.iter().fold(own.flows, |sum, other| sum.saturating_add(other.flows));
+    let to_come = held.saturating_sub(flows as usize);
     let here = own.max_flows.saturating_sub(own.flows);
     let bound = own.bound.or_else(|| others.iter().find_map(|other| other.bound));
-    let flows = others.iter().fold(own.flows, |sum, other| sum.saturating_add(other.flows));
-    bound.map_or(here, |bound| bound.saturating_sub(flows).min(here)) as usize
+    let room = bound.map_or(here, |bound| bound.saturating_sub(flows).min(here));
+    (room as usize).saturating_sub(to_come)
 }
 
 /// What to tell the operator if one connection cannot fill the link: less than a round trip of the rate may be under way.
@@ -1025,19 +1022,28 @@ mod tests {
     fn a_terminal_that_changes_its_carrier_keeps_its_room() {
         let carrier = |flows, bound| PeerStats { max_flows: 100, flows, bound, ..PeerStats::default() };
         let (quic, tcp) = (carrier(20, Some(50)), carrier(5, None));
-        assert_eq!(room(&quic, &[]), 30);
-        assert_eq!((room(&quic, &[tcp]), room(&tcp, &[quic])), (25, 25));
+        assert_eq!(room(&quic, &[], 0), 30);
+        assert_eq!((room(&quic, &[tcp], 0), room(&tcp, &[quic], 0)), (25, 25));
         assert_eq!(
-            room(&carrier(5, Some(60)), &[quic]),
+            room(&carrier(5, Some(60)), &[quic], 0),
             35,
             "its own is newer than that of one that is silent"
         );
-        assert_eq!(room(&carrier(30, Some(40)), &[quic]), 0);
+        assert_eq!(room(&carrier(30, Some(40)), &[quic], 0), 0);
         assert_eq!(
-            room(&carrier(98, None), &[carrier(7, None)]),
+            room(&carrier(98, None), &[carrier(7, None)], 0),
             2,
             "a hub of the release before sends none"
         );
+    }
+
+    /// Connections that have arrived take room before they have a flow: with more grants than room, some were reset.
+    #[test]
+    fn connections_that_have_no_flow_yet_take_room() {
+        let carrier = |flows, bound| PeerStats { max_flows: 100, flows, bound, ..PeerStats::default() };
+        let (quic, tcp) = (carrier(20, Some(50)), carrier(5, None));
+        assert_eq!([0, 20, 30, 50, 60].map(|held| room(&quic, &[], held)), [30, 30, 20, 0, 0]);
+        assert_eq!([25, 30].map(|held| room(&tcp, &[quic], held)), [25, 20]);
     }
 
     #[test]

@@ -272,28 +272,28 @@ fn held_beyond_the_path(
         let metrics = &middleboxes[middlebox.id].metrics;
         let (mean, most) = (metrics.get(UNDELIVERED_MEAN_BYTES)?, metrics.get(UNDELIVERED_MAX_BYTES)?);
         let [mean_text, most_text, product_text] = apart([mean, most, product], Figure::Data);
-        // What it acknowledges it has forwarded, and nothing but its buffer keeps the source from sending more than the link behind takes.
-        let spec = context.run.scenario.middlebox(middlebox.id);
-        if matches!(spec, MiddleboxSpec::PrematureAck(_)) && product > 0.0 && most > FILLED_TWICE * product {
-            return Some(Warning {
-                code: "held_by_middlebox",
-                object: middlebox.name.clone(),
-                message: format!(
-                    "it had acknowledged up to {most_text} that no receiver had, more than twice the {product_text} that fill the path \
-                     (bandwidth-delay product). It forwards at once what it acknowledges, and nothing but its buffer slows the source: the \
-                     queue behind it overflows. A `buffer` of that product does not",
-                ),
-            });
-        }
-        (product > 0.0 && mean > FILLED_TWICE * product).then(|| Warning {
-            code: "held_by_middlebox",
-            object: middlebox.name.clone(),
-            message: format!(
+        // What it acknowledges it has forwarded: nothing but its buffer keeps the source from sending more than the link behind takes.
+        let floods = matches!(context.run.scenario.middlebox(middlebox.id), MiddleboxSpec::PrematureAck(_));
+        let message = if floods && most > FILLED_TWICE * product {
+            format!(
+                "it had acknowledged up to {most_text} that no receiver had, more than twice the {product_text} that fill the path \
+                 (bandwidth-delay product). It forwards at once what it acknowledges, and nothing but its buffer slows the source: the \
+                 queue behind it overflows. A `buffer` somewhat below that product does not",
+            )
+        } else if mean > FILLED_TWICE * product {
+            format!(
                 "it held {mean_text} on average, {most_text} at most, that it had acknowledged and no receiver had: more than twice \
                  the {product_text} that fill the path (bandwidth-delay product). What is more than these waits in its buffer, in \
                  the window of its long hop, or at the receiver behind a loss, and is lost if it breaks down: `buffer`, \
                  `receive_buffer` of the long hop and the `credit` of `transport = \"hop\"` limit it",
-            ),
+            )
+        } else {
+            return None;
+        };
+        (product > 0.0).then(|| Warning {
+            code: "held_by_middlebox",
+            object: middlebox.name.clone(),
+            message,
         })
     };
     context.run.network.middleboxes.iter().filter_map(warning).collect()

@@ -237,7 +237,8 @@ fn identity(anonymous_toml: &str) -> String {
     in_hex(&Sha256::new().chain_update(VERSION).chain_update(anonymous_toml).finalize()[..16])
 }
 
-fn in_hex(bytes: &[u8]) -> String {
+/// Two digits for each byte.
+pub(crate) fn in_hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()

@@ -3,6 +3,7 @@
 mod formats;
 mod packed;
 
+use crate::load::in_hex;
 use crate::satellites::Catalogue;
 use crate::validate::Problem;
 use crate::{ReadTable, Scenario};
@@ -210,7 +211,7 @@ impl Measured {
                 hash.update(value.to_le_bytes());
             }),
         }
-        hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+        in_hex(&hash.finalize()[..16])
     }
 }
 
@@ -323,13 +324,8 @@ pub(crate) fn read_all(
             };
             known.push((measured.clone(), quantity, content.clone()));
             let digest = content.digest();
-            if let Some(expected) = measured.digest.as_ref().filter(|expected| **expected != digest) {
-                let message = format!(
-                    "{} has another content: its digest is {digest}, expected is {expected}",
-                    place.display()
-                );
-                return Err(problem(Some("digest"), message));
-            }
+            expect(measured.digest.as_ref(), &digest, &place)
+                .map_err(|message| problem(Some("digest"), message))?;
             if !repeat && offset + end > content.period() {
                 let message = format!(
                     "{} ends after {}, and the run with its offset after {}: a shorter run, or repeat = true",
@@ -346,6 +342,17 @@ pub(crate) fn read_all(
     Ok(())
 }
 
+/// That a file has the content that a scenario expects, if it does.
+fn expect(expected: Option<&String>, digest: &str, place: &Path) -> Result<(), String> {
+    match expected {
+        Some(expected) if expected != digest => Err(format!(
+            "{} has another content: its digest is {digest}, expected is {expected}",
+            place.display()
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Where the satellites of a link go in the time of a run.
 fn follow(leo: &mut LeoSpec, folder: &Path, end: Duration) -> Result<Course, (Vec<&'static str>, String)> {
     let of_link = |(field, message)| (vec![field], message);
@@ -353,13 +360,8 @@ fn follow(leo: &mut LeoSpec, folder: &Path, end: Duration) -> Result<Course, (Ve
     let place = crate::traces::place_of(&elements.file, folder);
     let (sky, digest) =
         Catalogue::read(&place, elements).map_err(|(field, message)| (vec!["elements", field], message))?;
-    if let Some(expected) = elements.digest.as_ref().filter(|expected| **expected != digest) {
-        let message = format!(
-            "{} has another content: its digest is {digest}, expected is {expected}",
-            place.display()
-        );
-        return Err((vec!["elements", "digest"], message));
-    }
+    expect(elements.digest.as_ref(), &digest, &place)
+        .map_err(|message| (vec!["elements", "digest"], message))?;
     (elements.file, elements.digest) = (place.to_string_lossy().into_owned(), Some(digest));
     leo.course_under(&sky, end).map_err(of_link)
 }

@@ -1,5 +1,6 @@
 //! Real satellites: two-line elements in a file, and where they are (SGP4; Vallado et al. 2006).
 
+use crate::load::in_hex;
 use chrono::{DateTime, NaiveDateTime, Utc};
 use longhaul_path::leo::{ElementsSpec, Sky, Vector};
 use sgp4::{Constants, Elements, MinutesSinceEpoch};
@@ -47,8 +48,7 @@ impl Catalogue {
             ));
         }
         let hash = Sha256::digest(text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n"));
-        let digest = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        Ok((Catalogue { satellites, begin }, digest))
+        Ok((Catalogue { satellites, begin }, in_hex(&hash[..16])))
     }
 }
 
@@ -96,7 +96,7 @@ fn parse(text: &str, begin: NaiveDateTime) -> Result<Vec<Satellite>, (usize, Str
 }
 
 impl Sky for Catalogue {
-    fn len(&self) -> usize {
+    fn count(&self) -> usize {
         self.satellites.len()
     }
 

@@ -176,15 +176,10 @@ impl OutageSpec {
             let span = end.saturating_sub(self.start.unwrap_or_default());
             return bounded("up", span, Duration::from_nanos(up.as_nanos().saturating_add(down.as_nanos())));
         }
-        if self.start.is_none() {
+        let needed = [("start", self.start.is_none()), ("duration", self.duration.is_none())];
+        if let Some((field, _)) = needed.into_iter().find(|(_, missing)| *missing) {
             return wrong(
-                "start",
-                "an outage has a start and a duration, or the mean times `up` and `down` at random",
-            );
-        }
-        if self.duration.is_none() {
-            return wrong(
-                "duration",
+                field,
                 "an outage has a start and a duration, or the mean times `up` and `down` at random",
             );
         }

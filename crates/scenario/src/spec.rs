@@ -259,7 +259,7 @@ impl DirectionSpec {
         let mut outages = script::outages(outages, run.duration, run.seed, &stream("outages"));
         let mut trace = self.trace.as_ref().map(LinkTraceSpec::build).unwrap_or_default();
         if let Some(course) = self.leo.as_ref().and_then(|leo| leo.course.as_ref()) {
-            trace.delay = course.delay();
+            trace.delay = course.delay.clone();
             outages.extend_from_slice(&course.outages);
         }
         let rate = self.rate.or_else(|| Some(trace.rate.as_ref()?.mean()))?;
@@ -268,7 +268,10 @@ impl DirectionSpec {
             delay: self.delay.or_else(|| measured::least_delay(&trace))?,
             queue: self.queue.unwrap_or_else(DirectionSpec::default_queue),
             loss: self.loss,
-            changes: self.serial.map_or(changes.clone(), |serial| serial.data_changes(&changes)),
+            changes: match self.serial {
+                Some(serial) => serial.data_changes(&changes),
+                None => changes,
+            },
             outages,
             trace,
             jitter: self.jitter.clone(),

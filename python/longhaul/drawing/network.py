@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import script, usage
-from ..units import counted, quantity, read_quantity
+from ..units import counted, quantity, read_in, read_quantity
 from .alike import Alike, called, joined
 
 #: So many groups of flows have a line of their own; the others share one.
@@ -250,7 +250,9 @@ POINTS = 48
 
 def _scripted(section: Mapping[str, Any], way: Way, duration: float) -> tuple[str, list[float]] | None:
     """The course of a rate that changes more than once, beside the words that count the changes."""
-    steps = [(at, _seconds(one["rate"])) for at, one in script.changes(section, duration) if "rate" in one]
+    steps = [
+        (at, read_in(one["rate"], "bit/s") or 0.0) for at, one in script.changes(section, duration) if "rate" in one
+    ]
     words = next((text for text in way.events if " changes of " in text), "")
     if len(steps) < 2 or not words or not duration or way.rate is None:
         return None
@@ -263,8 +265,7 @@ def _scripted(section: Mapping[str, Any], way: Way, duration: float) -> tuple[st
 
 
 def _seconds(value: object) -> float:
-    read = read_quantity(value)
-    return read[0] if read else 0.0
+    return read_in(value, "s") or 0.0
 
 
 def _loss(loss: Any) -> str:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from .. import script
-from ..units import read_quantity
+from ..units import read_in, read_quantity
 from .shares import Demand, Share, max_min
 
 #: IP and TCP headers without options, in bytes.
@@ -19,14 +19,12 @@ _OTHER = {"forward": "reverse", "reverse": "forward"}
 
 def seconds(value: object) -> float:
     """A duration of a scenario in s; 0 if there is none."""
-    read = read_quantity(value)
-    return read[0] if read and read[1] == "s" else 0.0
+    return read_in(value, "s") or 0.0
 
 
 def rate_of(value: object) -> float | None:
     """A rate of a scenario in bit/s."""
-    read = read_quantity(value)
-    return read[0] if read and read[1] == "bit/s" else None
+    return read_in(value, "bit/s")
 
 
 def link_name(link: Mapping[str, Any]) -> str:

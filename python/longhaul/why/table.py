@@ -709,10 +709,11 @@ def _script(case: Case) -> Iterator[Intervention]:
                 if {mode for _, _, mode in outages} == {"hold"}
                 else ", in which what was sent was lost"
             )
-            words = f"{counted(len(outages), 'outage')} of {where}, {quantity(total, 's')} in all ({quantity(total / (end - begin), 'share', 2)} of its time){kept}"
+            share = quantity(total / (end - begin), "share", 2)
             if any(one.get("up") or one.get("jitter") or one.get("drift") for one in section["outages"] or ()):
-                share = quantity(total / (end - begin), "share", 2)
                 words = f"outages of {where} at random times, some {share} of its time on average{kept}"
+            else:
+                words = f"{counted(len(outages), 'outage')} of {where}, {quantity(total, 's')} in all ({share} of its time){kept}"
             yield Intervention(f"outages {name}", "outage", words, partial(clear_both, link=name, key="outages"))
         if traced := [side for side in sides if setting(case.content, str(side["name"]), "trace")]:
             yield Intervention(

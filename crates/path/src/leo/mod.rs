@@ -3,15 +3,16 @@
 //! Orbits are circles whose planes turn slowly (the term J2 of the Earth's flattening); places are on a sphere of the Earth's mean
 //! radius. Against an ellipsoid, distances are wrong by at most 21 km, which is 0.07 ms.
 
+mod course;
 mod routes;
 mod sky;
 
-use crate::jitter::{Distribution, Draws};
+use crate::OutageMode;
+use crate::jitter::Distribution;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
-use crate::{Outage, OutageMode, Random, Series};
+pub use course::Course;
 use longhaul_units::{Duration, Probability};
-use routes::{Chooser, Route};
-use sky::{Orbits, Point, Walker};
+use sky::Orbits;
 pub use sky::{Sky, Vector};
 use std::sync::Arc;
 
@@ -196,35 +197,6 @@ fn is_never(probability: &Probability) -> bool {
     probability.get() == 0.0
 }
 
-/// What a link over satellites does in the time of a run.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Course {
-    /// When each delay begins, in steps of [`STEP`] while a satellite carries the link.
-    pub delays: Vec<(Duration, Duration)>,
-    /// Handovers, and times without a satellite.
-    pub outages: Vec<Outage>,
-    /// The highest elevation of any satellite in a slot without a way, above the terminal and above the gateway, in degrees.
-    pub highest: [f64; 2],
-    /// How long it is.
-    pub length: Duration,
-}
-
-impl Course {
-    /// The delay over time; `None` if no satellite is ever in sight.
-    #[must_use]
-    pub fn delay(&self) -> Option<Series<Duration>> {
-        (!self.delays.is_empty()).then(|| Series::new(&self.delays, self.length, Duration::ZERO))
-    }
-}
-
-/// A delay is that in the middle of so long: a satellite at 550 km moves by 0.8 km, which is 3 us.
-pub const STEP: Duration = Duration::from_millis(100);
-
-/// Satellites of all slots: some seconds to compute.
-const MOST_POSITIONS: u64 = 100_000_000;
-/// km/s.
-const LIGHT: f64 = 299_792.458;
-
 impl LeoSpec {
     /// What types and ranges do not check.
     ///
@@ -270,7 +242,7 @@ impl LeoSpec {
             return Err(("scheduling", message));
         }
         match &self.course {
-            Some(course) if course.delays.is_empty() => Err(self.why_dark(course)),
+            Some(course) if course.delay.is_none() => Err(self.why_dark(course)),
             _ => Ok(()),
         }
     }
@@ -308,6 +280,11 @@ impl LeoSpec {
         })
     }
 
+    /// How long a choice holds, in ns: a setting out of range is cut to it, as links are built before they are checked.
+    fn slot_ns(&self) -> u64 {
+        self.slot.as_nanos().max(1_000_000_000)
+    }
+
     /// The orbits: those of the constellation, and what differs. Numbers out of range are cut to it, as links are built before they are
     /// checked.
     fn orbits(&self) -> Orbits {
@@ -331,93 +308,11 @@ impl LeoSpec {
             longitude: self.longitude.to_radians(),
         }
     }
-
-    /// What the link does in the first `length` of a run, under satellites of its constellation; without any delay if none is in sight in
-    /// all that time.
-    ///
-    /// # Errors
-    /// If that is too much to compute: the field, and the reason.
-    pub fn course(&self, length: Duration) -> Result<Course, (&'static str, String)> {
-        self.course_under(&Walker::new(self.orbits()), length)
-    }
-
-    /// The same under other satellites.
-    ///
-    /// # Errors
-    /// If that is too much to compute: the field, and the reason.
-    pub fn course_under(&self, sky: &dyn Sky, length: Duration) -> Result<Course, (&'static str, String)> {
-        let slots = length.as_nanos() / self.slot.as_nanos().max(1_000_000_000) + 1;
-        if slots.saturating_mul(sky.len() as u64) > MOST_POSITIONS {
-            let message = format!(
-                "{slots} slots with {} satellites are more than {MOST_POSITIONS} positions: longer slots, a shorter run or fewer satellites",
-                sky.len()
-            );
-            return Err(("slot", message));
-        }
-        let [terminal, gateway] = [self.terminal, self.gateway]
-            .map(|place| Point::on_ground(place.latitude, place.longitude, self.elevation(place)));
-        let mut chooser = Chooser::new(sky, terminal, gateway, self.choice, self.relay);
-        let mut scheduling = self.scheduling.as_ref().map(|scheduling| {
-            scheduling.draws(self.scheduling_correlation, Random::stream(0, "scheduling of slots"))
-        });
-        let mut course = Course { delays: vec![], outages: vec![], highest: [-90.0; 2], length };
-        let mut before: Option<Route> = None;
-        let mut begin = Duration::ZERO;
-        while begin < length {
-            let end = self.slot_after(begin).min(length);
-            let route = chooser.route(self.seconds(begin));
-            let added = scheduling.as_mut().map_or(Duration::ZERO, Draws::next);
-            let outage = |duration| Outage { start: begin, duration, mode: self.handover_mode };
-            match &route {
-                None => {
-                    course.outages.push(outage(end.saturating_sub(begin)));
-                    let all = sky.positions(self.seconds(begin));
-                    for (highest, place) in course.highest.iter_mut().zip([terminal, gateway]) {
-                        *highest = highest.max(place.highest(&all));
-                    }
-                }
-                Some(route) => {
-                    let is_other = before.as_ref().is_some_and(|before| !before.has_ends_of(route));
-                    if is_other && !self.handover.is_zero() {
-                        course.outages.push(outage(self.handover));
-                    }
-                    let constant = self.processing + added;
-                    let mut at = begin;
-                    while at < end {
-                        let middle =
-                            at + Duration::from_nanos(STEP.min(end.saturating_sub(at)).as_nanos() / 2);
-                        let km = route.length_km(sky, &terminal, &gateway, self.seconds(middle));
-                        course.delays.push((at, constant + Duration::from_secs_f64(km / LIGHT)));
-                        at += STEP;
-                    }
-                }
-            }
-            before = route.or(before);
-            begin = end;
-        }
-        Ok(course)
-    }
-
-    /// Seconds of the constellation's time.
-    fn seconds(&self, run: Duration) -> f64 {
-        (self.begin + run).as_secs_f64()
-    }
-
-    /// When the next slot begins after `time`.
-    fn slot_after(&self, time: Duration) -> Duration {
-        let slot = self.slot.as_nanos().max(1_000_000_000);
-        let first = self.phase.as_nanos() % slot;
-        let next = if time.as_nanos() < first {
-            first
-        } else {
-            first + ((time.as_nanos() - first) / slot + 1) * slot
-        };
-        Duration::from_nanos(next)
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::course::LIGHT;
     use super::*;
 
     const KIEL: Place = Place { latitude: 54.3, longitude: 10.2, elevation: None };
@@ -450,8 +345,12 @@ mod tests {
         }
     }
 
+    fn delays(course: &Course) -> Vec<(Duration, Duration)> {
+        course.delay.iter().flat_map(crate::Series::steps).collect()
+    }
+
     fn delays_ms(course: &Course) -> Vec<f64> {
-        course.delays.iter().map(|(_, delay)| delay.as_secs_f64() * 1e3).collect()
+        delays(course).iter().map(|(_, delay)| delay.as_secs_f64() * 1e3).collect()
     }
 
     /// Up and down at 550 km: never less than twice the altitude, never more than twice the distance at the least elevation (1123 km).
@@ -462,14 +361,14 @@ mod tests {
         let (least, most) = (2.0 * 550.0 / LIGHT * 1e3, 2.0 * 1123.4 / LIGHT * 1e3);
         assert!(delays.iter().all(|delay| (least..most + 0.1).contains(delay)), "{least} {most}");
         assert!(course.outages.is_empty(), "{:?}", course.outages);
-        assert_eq!(course.delays.len(), 36_000);
+        assert_eq!(delays.len(), 36_000);
     }
 
     /// Within a slot the distance changes by at most the speed of the satellite on its way up and on its way down.
     #[test]
     fn a_delay_jumps_between_slots_alone() {
         let course = spec(KIEL, NEAR).course(Duration::from_secs(600)).unwrap();
-        for pair in course.delays.windows(2) {
+        for pair in delays(&course).windows(2) {
             let change = (pair[1].1.as_secs_f64() - pair[0].1.as_secs_f64()).abs();
             let bound = 2.0 * 7.6 * 0.1 / LIGHT;
             let jumps = change > bound;
@@ -534,7 +433,7 @@ mod tests {
         let pole = Place { latitude: 90.0, longitude: 0.0, elevation: None };
         let mut spec = spec(pole, NEAR);
         let course = spec.course(Duration::from_secs(60)).unwrap();
-        assert_eq!((course.delays.len(), course.outages.len()), (0, 4));
+        assert_eq!((delays(&course).len(), course.outages.len()), (0, 4));
         spec.course = Some(Arc::new(course));
         let (field, message) = spec.check().unwrap_err();
         assert!(field == "terminal" && message.contains("and its elevation must be 25 or more"), "{message}");
@@ -547,17 +446,13 @@ mod tests {
         let frankfurt = Place { latitude: 50.1, longitude: 8.7, elevation: None };
         let new_york = Place { latitude: 40.7, longitude: -74.0, elevation: None };
         let spec = LeoSpec { relay: Relay::Lasers, ..spec(frankfurt, new_york) };
-        let delays = delays_ms(&spec.course(Duration::from_secs(300)).unwrap());
+        let over_lasers = delays_ms(&spec.course(Duration::from_secs(300)).unwrap());
         let ground = 6_200.0 / LIGHT * 1e3;
-        assert!(delays.iter().all(|delay| (ground..1.47 * 1.2 * ground).contains(delay)), "{delays:?}");
+        let fibre = 1.47 * 1.2 * ground;
+        assert!(over_lasers.iter().all(|delay| (ground..fibre).contains(delay)), "{over_lasers:?}");
         assert!(spec.course(Duration::from_secs(300)).unwrap().outages.is_empty());
-        assert!(
-            LeoSpec { relay: Relay::BentPipe, ..spec }
-                .course(Duration::from_secs(60))
-                .unwrap()
-                .delays
-                .is_empty()
-        );
+        let bent_pipe = LeoSpec { relay: Relay::BentPipe, ..spec };
+        assert!(delays(&bent_pipe.course(Duration::from_secs(60)).unwrap()).is_empty());
     }
 
     /// What scheduling adds is the same within a slot, and distributed as given.

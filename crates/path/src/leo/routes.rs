@@ -54,9 +54,16 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    /// The way from a time on; `None` if there is none.
-    pub fn route(&mut self, time: f64) -> Option<Route> {
+    /// The way from a time on.
+    ///
+    /// # Errors
+    /// If there is none: the highest elevation of a satellite above the terminal and above the gateway, in degrees.
+    pub fn route(&mut self, time: f64) -> Result<Route, [f64; 2]> {
         let all = self.sky.positions(time);
+        self.route_among(&all).ok_or_else(|| [&self.terminal, &self.gateway].map(|end| end.highest(&all)))
+    }
+
+    fn route_among(&mut self, all: &[Vector]) -> Option<Route> {
         let seen: Vec<usize> = (0..all.len())
             .filter(|number| {
                 self.terminal.sees(all[*number])
@@ -64,9 +71,9 @@ impl<'a> Chooser<'a> {
             })
             .collect();
         if self.relay == Relay::Lasers {
-            return self.over_lasers(&seen, &all);
+            return self.over_lasers(&seen, all);
         }
-        let first = self.choose(&seen, &all);
+        let first = self.choose(&seen, all);
         self.last = first.or(self.last);
         Some(Route(vec![first?]))
     }
@@ -159,7 +166,7 @@ mod tests {
     fn lasers_join_neighbours() {
         for phasing in [0, 1, 7, 23] {
             let sky = sky(phasing);
-            for number in 0..sky.len() {
+            for number in 0..sky.count() {
                 let next = sky.neighbours(number);
                 assert_eq!(next.len(), 4);
                 assert!(next.iter().all(|next| sky.neighbours(*next).contains(&number)), "{phasing}");
@@ -174,7 +181,7 @@ mod tests {
         let (terminal, gateway) = (Point::on_ground(50.0, 8.0, 25.0), Point::on_ground(-34.0, 18.0, 25.0));
         let mut chooser = Chooser::new(&sky, terminal, gateway, Choice::Highest, Relay::Lasers);
         for time in [0.0, 777.0, 5000.0] {
-            let Some(route) = chooser.route(time) else { panic!("there is no way at {time}") };
+            let route = chooser.route(time).expect("there is a way");
             let all = sky.positions(time);
             let mut lengths: Vec<f64> = all
                 .iter()

@@ -87,19 +87,14 @@ impl Orbits {
 /// Satellites, by their numbers.
 pub trait Sky {
     /// How many there are.
-    fn len(&self) -> usize;
-
-    /// There are none.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
+    fn count(&self) -> usize;
 
     /// Where a satellite is at a time in seconds since the start of the constellation's time.
     fn position(&self, number: usize, time: f64) -> Vector;
 
     /// All positions at such a time.
     fn positions(&self, time: f64) -> Vec<Vector> {
-        (0..self.len()).map(|number| self.position(number, time)).collect()
+        (0..self.count()).map(|number| self.position(number, time)).collect()
     }
 
     /// Those that a satellite's lasers reach.
@@ -114,16 +109,19 @@ pub(super) struct Walker {
     orbits: Orbits,
     motion: f64,
     precession: f64,
+    /// Sine and cosine of the inclination.
+    tilt: (f64, f64),
 }
 
 impl Walker {
     pub fn new(orbits: Orbits) -> Self {
-        Walker { orbits, motion: orbits.motion(), precession: orbits.precession() }
+        let tilt = (sin(orbits.inclination), cos(orbits.inclination));
+        Walker { orbits, motion: orbits.motion(), precession: orbits.precession(), tilt }
     }
 }
 
 impl Sky for Walker {
-    fn len(&self) -> usize {
+    fn count(&self) -> usize {
         self.orbits.planes as usize * self.orbits.satellites as usize
     }
 
@@ -134,12 +132,14 @@ impl Sky for Walker {
         let shift = f64::from(orbits.phasing) * plane as f64 / (planes * places);
         let angle = TAU * (place as f64 / places + shift) + self.motion * time;
         let node = orbits.longitude + orbits.spread * plane as f64 / planes + (self.precession - TURN) * time;
-        let (across, along) = (sin(angle) * cos(orbits.inclination), cos(angle));
+        let (ahead, along) = (sin(angle), cos(angle));
+        let across = ahead * self.tilt.1;
+        let (turned, straight) = (sin(node), cos(node));
         let radius = orbits.radius();
         [
-            radius * (along * cos(node) - across * sin(node)),
-            radius * (along * sin(node) + across * cos(node)),
-            radius * sin(angle) * sin(orbits.inclination),
+            radius * (along * straight - across * turned),
+            radius * (along * turned + across * straight),
+            radius * ahead * self.tilt.0,
         ]
     }
 
