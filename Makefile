@@ -20,6 +20,9 @@ PYTEST_OPTIONS ?= --numprocesses auto
 PROPTEST_RNG_SEED ?= 1
 export PROPTEST_RNG_SEED
 
+# Of the slow tests in Python and of those with real packets: with PART=2/4, the second of four parts.
+PART ?= 1/1
+
 # A folder of packetdrill's scripts, as gtests/net/tcp of github.com/google/packetdrill.
 SCRIPTS ?=
 
@@ -88,14 +91,13 @@ test-lowest: check-tools
 	$(LOWEST)/bin/pytest --numprocesses auto --disable-warnings $(LOWEST_TESTS)
 	$(LOWEST)/bin/pytest --all --disable-warnings tests/test_sweep_ray.py -k local_engine
 
-# What of them `make test` skips; with PART=2/4, the second of four parts of it. A part may have no test of a kind (exit status 5).
-PART ?= 1/1
+# What of them `make test` skips. A part may have no test of a kind (exit status 5).
 test-slow-python: install $(STAMPS)/dev $(STAMPS)/ray
 	$(BIN)/pytest --numprocesses auto --dist worksteal --all --part $(PART) -m "slow and not alone and not long" || [ $$? = 5 ]
 	$(BIN)/pytest --all --part $(PART) -m "slow and alone and not long" || [ $$? = 5 ]
 
 test-real: check-tools
-	@if missing=$$(scripts/can-send-packets); then scripts/real-packets; else \
+	@if missing=$$(scripts/can-send-packets); then scripts/real-packets $(PART); else \
 	  scripts/ignored-tests crates/emu crates/pep; echo "$$missing" | sed 's/^/skipped, since /'; fi
 
 test-ns2: check-tools
