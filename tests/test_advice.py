@@ -30,7 +30,7 @@ QUICK = 70
 
 
 #: Situations whose search takes more than ten seconds of processor time.
-SLOW = {"no-scaling", "too-many", "random-loss", "bufferbloat", "small-buffer", "fading"}
+SLOW = {"no-scaling", "too-many", "random-loss", "bufferbloat", "small-buffer", "fading", "unfair"}
 CASES = [
     pytest.param(one, id=one.id, marks=[pytest.mark.slow("ten seconds of processor time")] if one.id in SLOW else [])
     for one in SITUATIONS

@@ -89,6 +89,7 @@ def test_the_first_cause_is_the_known_one(known):
         assert words not in found.text
 
 
+@pytest.mark.slow("tens of runs of a second")
 def test_what_made_no_difference_is_listed():
     (found,) = explained("14c").groups
     assert {one.cause for one in found.without_effect} >= {"short queue", "receiver's window", "send buffer"}
@@ -272,6 +273,7 @@ def test_timers_beside_round_trips_have_the_digits_that_tell_them_apart():
     assert "round trip of 1 s" not in shown[0].clause
 
 
+@pytest.mark.slow("twenty seconds of processor time")
 def test_two_windows_of_quic_that_only_help_together_are_found_where_all_of_it_together_harms():
     """With a first window of the whole path in 0-RTT the connection stood still, so that no pair was tried: "only a shorter path"."""
     scenario = (
