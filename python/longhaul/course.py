@@ -125,12 +125,14 @@ def _slower(link: Link, bits: int, time: float) -> float:
 
 
 def follows_measurement(content: Mapping[str, Any], link: str, what: str = "rate") -> bool:
-    """Whether a direction of a link takes its rate (or delay, or loss) from a file; `content` is the resolved scenario.
+    """Whether a direction of a link takes its rate (or delay, or loss) from a file, or its rate from its signal; `content` is the resolved
+    scenario.
 
     >>> follows_measurement({"link": [{"name": "l", "forward": {"trace": {"rate": "f"}}}]}, "l.forward")
     True
     """
-    return bool((setting(content, link, "trace") or {}).get(what))
+    adapted = what == "rate" and setting(content, link, "acm")
+    return bool(adapted or (setting(content, link, "trace") or {}).get(what))
 
 
 def capacity(

@@ -8,6 +8,7 @@
 // What texts leave out has defaults that only reading calls for.
 #![cfg_attr(not(feature = "serde"), allow(dead_code))]
 
+pub mod acm;
 mod backlog;
 mod config;
 mod corruption;
@@ -27,6 +28,7 @@ pub mod trace;
 pub mod transmitter;
 mod wire;
 
+pub use acm::AcmSpec;
 pub use config::{LinkConfig, Reordering};
 pub use corruption::CorruptionSpec;
 pub use grants::{DemandSpec, GrantSettings, Grants};

@@ -45,6 +45,14 @@ pub struct LinkTraceSpec {
     )]
     #[schemars(schema_with = "crate::shorthand::measured_schema")]
     pub loss: Option<MeasuredSpec>,
+    /// The signal (Es/N0, in dB) over time that `acm` makes the link's rate of.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::shorthand::measured"
+    )]
+    #[schemars(schema_with = "crate::shorthand::measured_schema")]
+    pub signal: Option<MeasuredSpec>,
     /// What times at which packets can leave (Mahimahi's format) stand for.
     #[serde(default, skip_serializing_if = "OpportunitiesSpec::is_default")]
     pub opportunities: OpportunitiesSpec,
@@ -170,7 +178,7 @@ pub enum MeasuredFormat {
 pub enum Measured {
     /// Times at which packets of 1500 bytes can leave, and the length of the whole.
     Opportunities(Arc<[Duration]>, Duration),
-    /// Values in steps, in bit/s, s or shares, and the length of the whole.
+    /// Values in steps, in bit/s, s, shares or dB, and the length of the whole.
     Steps(Vec<(Duration, f64)>, Duration),
 }
 
@@ -180,6 +188,7 @@ pub(crate) enum Quantity {
     Rate,
     Delay,
     Loss,
+    Signal,
 }
 
 impl Quantity {
@@ -188,6 +197,7 @@ impl Quantity {
             Quantity::Rate => "rate",
             Quantity::Delay => "delay",
             Quantity::Loss => "loss",
+            Quantity::Signal => "signal",
         }
     }
 }
@@ -223,8 +233,12 @@ const BIN: Duration = Duration::from_millis(100);
 impl LinkTraceSpec {
     /// The quantities that it gives.
     pub(crate) fn given(&self) -> impl Iterator<Item = (Quantity, &MeasuredSpec)> {
-        let all =
-            [(Quantity::Rate, &self.rate), (Quantity::Delay, &self.delay), (Quantity::Loss, &self.loss)];
+        let all = [
+            (Quantity::Rate, &self.rate),
+            (Quantity::Delay, &self.delay),
+            (Quantity::Loss, &self.loss),
+            (Quantity::Signal, &self.signal),
+        ];
         all.into_iter().filter_map(|(quantity, spec)| Some((quantity, spec.as_ref()?)))
     }
 
@@ -235,6 +249,11 @@ impl LinkTraceSpec {
             delay: self.delay.as_ref().and_then(|spec| self.series(spec, Duration::from_secs_f64)),
             loss: self.loss.as_ref().and_then(|spec| self.series(spec, |share| share)),
         }
+    }
+
+    /// The signal over time, of a file that was read.
+    pub(crate) fn signal(&self) -> Option<Series<f64>> {
+        self.series(self.signal.as_ref()?, |db| db)
     }
 
     /// The steps of a file, of which `value` makes the link's; `None` if it was not read, or has none.
@@ -301,6 +320,7 @@ pub(crate) fn read_all(
             (Quantity::Rate, &mut spec.rate),
             (Quantity::Delay, &mut spec.delay),
             (Quantity::Loss, &mut spec.loss),
+            (Quantity::Signal, &mut spec.signal),
         ];
         for (quantity, measured) in all {
             let Some(measured) = measured else { continue };
@@ -373,7 +393,9 @@ pub(crate) fn make_anonymous(scenario: &mut Scenario) {
             elements.file = String::new();
         }
         let Some(spec) = spec else { continue };
-        for measured in [&mut spec.rate, &mut spec.delay, &mut spec.loss].into_iter().flatten() {
+        for measured in
+            [&mut spec.rate, &mut spec.delay, &mut spec.loss, &mut spec.signal].into_iter().flatten()
+        {
             let (scale, digest) = (measured.scale, measured.digest.take());
             *measured = MeasuredSpec { scale, digest, ..MeasuredSpec::of("") };
         }

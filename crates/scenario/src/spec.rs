@@ -3,8 +3,8 @@
 use crate::script::{self, ChangeSpec, OutageSpec};
 use crate::{FlowSpec, LinkTraceSpec, MiddleboxSpec, measured};
 use longhaul_path::{
-    CorruptionSpec, GrantSettings, JitterSpec, LeoSpec, LinkConfig, LossSpec, OverheadSpec, QueueSpec,
-    Reordering, SerialSpec,
+    AcmSpec, CorruptionSpec, GrantSettings, JitterSpec, LeoSpec, LinkConfig, LossSpec, OverheadSpec,
+    QueueSpec, Reordering, SerialSpec, TracedRate,
 };
 use longhaul_units::{Duration, GroupId, Id, Limit, MiddleboxId, Probability, Rate};
 use schemars::JsonSchema;
@@ -173,6 +173,8 @@ macro_rules! with_link_settings {
             trace: LinkTraceSpec,
             /// Satellites that move, in the place of `delay`: a constellation, the places of the terminal and of the gateway, handovers.
             leo: LeoSpec,
+            /// Adaptive coding and modulation (DVB-S2, DVB-S2X), in the place of `rate`: the rate follows the signal over time.
+            acm: AcmSpec,
             /// A serial line: framing, start and stop bits, an MTU of its own, header compression. `rate` is then its speed,
             /// start and stop bits included.
             serial: SerialSpec,
@@ -245,6 +247,12 @@ impl DirectionSpec {
         self.given().any(|given| given == setting)
     }
 
+    /// What gives the rate over time in the place of `rate`, if anything does.
+    pub(crate) fn moving_rate(&self) -> Option<&'static str> {
+        let measured = self.trace.as_ref().is_some_and(|trace| trace.rate.is_some());
+        self.acm.is_some().then_some("acm").or(measured.then_some("trace.rate"))
+    }
+
     /// The queue of a link that has none given.
     pub(crate) fn default_queue() -> QueueSpec {
         QueueSpec::droptail(Limit::Packets(1000))
@@ -261,6 +269,12 @@ impl DirectionSpec {
         if let Some(course) = self.leo.as_ref().and_then(|leo| leo.course.as_ref()) {
             trace.delay = course.delay.clone();
             outages.extend_from_slice(&course.outages);
+        }
+        if let Some(acm) = &self.acm {
+            let signal = self.trace.as_ref().and_then(LinkTraceSpec::signal);
+            let adapted = acm.adapted(run.duration, signal.as_ref(), run.seed, &stream("acm"));
+            trace.rate = Some(TracedRate::Steps(adapted.rate));
+            outages.extend(adapted.outages);
         }
         let rate = self.rate.or_else(|| Some(trace.rate.as_ref()?.mean()))?;
         Some(LinkConfig {

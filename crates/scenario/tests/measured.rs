@@ -217,6 +217,11 @@ fn what_is_wrong_with_a_measurement_is_named_with_its_place() {
     directory.file("packed.csv", b"\x1f\x8b\x08\x00");
     directory.file("other.json", "{\"a\": 1}");
     directory.file("good.csv", "time_s,rate_mbps\n0,5\n1,6\n");
+    directory.file("beacon.csv", "time_s,es_n0_db\n0,12.5\n1,-2.5\n");
+    directory.file("far.csv", "time_s,es_n0_db\n0,12.5\n1,-200\n");
+    let signal = |file: &str| {
+        format!("delay = \"1 ms\", trace = {{ signal = \"{file}\" }}, acm = {{ symbol_rate = 1e6 }}")
+    };
     let rate = |spec: &str| format!("delay = \"1 ms\", trace = {{ rate = {spec} }}");
     let file = |name: &str| rate(&format!("\"{name}\""));
     let cases = [
@@ -239,13 +244,17 @@ fn what_is_wrong_with_a_measurement_is_named_with_its_place() {
             "row 2, column \"loss_percent\": 1.01 is out of range: a share is from 0 to 1",
         ),
         ("rate = \"1 Mbit/s\", trace = { delay = \"back.txt\" }".to_string(), "it has no times; write for instance every = \"10 ms\""),
-        ("rate = \"1 Mbit/s\", delay = \"1 ms\", trace = {}".to_string(), "it follows nothing: give rate, delay or loss"),
+        ("rate = \"1 Mbit/s\", delay = \"1 ms\", trace = {}".to_string(), "it follows nothing: give rate, delay, loss or signal"),
         ("rate = \"1 Mbit/s\", delay = \"1 ms\", trace = { rate = \"good.csv\" }".to_string(), "`trace.rate` has the link's rate: leave out one of both"),
         (
             "delay = \"1 ms\", trace = { rate = \"good.csv\" }, changes = [{ at = \"1 s\", rate = \"2 Mbit/s\" }]".to_string(),
             "no script can change it",
         ),
         ("trace = { rate = \"good.csv\" }".to_string(), "there is no delay"),
+        (signal("far.csv"), "-200 is out of range: a signal is from -50 to 100 dB"),
+        (signal("good.csv"), "\"Mbit/s\" is no unit of a signal; write for instance unit = \"dB\""),
+        ("rate = \"1 Mbit/s\", delay = \"1 ms\", trace = { signal = \"beacon.csv\" }".to_string(), "no effect without `acm`"),
+        (signal("beacon.csv").replace("1e6", "1e6, es_n0 = 3"), "follows `trace.signal`: leave out one of both"),
     ];
     for (trace, part) in cases {
         let message = refused(&directory, &trace);

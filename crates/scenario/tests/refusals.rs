@@ -178,7 +178,7 @@ fn a_setting_that_both_directions_hide_is_refused() {
 }
 
 /// A value for each setting of a link: of what the schema lists for a direction, none may be missing here.
-const SETTINGS: [(&str, &str); 15] = [
+const SETTINGS: [(&str, &str); 16] = [
     ("rate", "\"1 Mbit/s\""),
     ("delay", "\"10 ms\""),
     ("queue", "{ kind = \"droptail\", limit = \"9 packets\" }"),
@@ -193,6 +193,7 @@ const SETTINGS: [(&str, &str); 15] = [
     ("overhead", "\"docsis\""),
     ("demand", "{ delay = \"600 ms\" }"),
     ("trace", "{ loss = FILE }"),
+    ("acm", "{ symbol_rate = 1e6, es_n0 = 12 }"),
     ("leo", "{ terminal = { latitude = 50, longitude = 8 }, gateway = { latitude = 50, longitude = 8 } }"),
 ];
 
@@ -208,7 +209,7 @@ fn every_setting_that_both_directions_hide_is_refused_with_its_line() {
     for (name, value) in SETTINGS {
         let value = value.replace("FILE", &format!("{file:?}"));
         let link = match name {
-            "rate" => "delay = \"1 ms\"\n",
+            "rate" | "acm" => "delay = \"1 ms\"\n",
             "delay" | "leo" => "rate = \"1 Mbit/s\"\n",
             _ => "rate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n",
         };

@@ -1,6 +1,7 @@
 //! All tests of whole runs, in one program: each program of its own would be linked with the whole library, and Cargo runs them one after the other.
 
 mod accelerator;
+mod acm;
 mod closed_forms;
 mod companions;
 mod damaged_wire;

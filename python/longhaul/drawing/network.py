@@ -20,6 +20,7 @@ _HOSTS = 8
 _CARRIERS = frozenset({"split", "paced"})
 #: Words for links whose rate has a course of its own.
 ON_REQUEST, MEASURED, SATELLITES = "capacity on request", "measured", "moving satellites"
+ADAPTED = "rate follows the signal"
 #: Kinds of applications whose data come back to the opener of the connection; and all that send in both directions.
 _ANSWERED = frozenset({"web", "request"})
 _ASKED = _ANSWERED | {"keystrokes"}
@@ -236,6 +237,8 @@ def _events(section: Mapping[str, Any], duration: float) -> tuple[list[str], lis
         texts.append(ON_REQUEST)
     if section.get("trace"):
         texts.append(MEASURED)
+    if section.get("acm"):
+        texts.append(ADAPTED)
     if section.get("leo"):
         texts.append(SATELLITES)
     texts += [word for word in ("jitter", "reordering", "corruption", "duplication") if section.get(word)]

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .network import MEASURED, ON_REQUEST, POINTS, Network
+from .network import ADAPTED, MEASURED, ON_REQUEST, POINTS, Network
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,7 +55,7 @@ def of_result(made: Network, result: Result) -> dict[str, Any] | None:
 
 
 def add_courses(made: Network, result: Result, content: Mapping[str, Any]) -> None:
-    """Gives directions that follow a measurement their rate over time, and those with grants what they carried."""
+    """Gives directions that follow a measurement or their signal their rate over time, and those with grants what they carried."""
     if not result.has_tables:
         return
     import numpy as np
@@ -66,12 +66,12 @@ def add_courses(made: Network, result: Result, content: Mapping[str, Any]) -> No
     scripts = course.links_over_time(result)
     for link in made.links.values():
         for way in link.ways:
-            words = next((text for text in way.events if text in (MEASURED, ON_REQUEST)), "")
+            words = next((text for text in way.events if text in (MEASURED, ADAPTED, ON_REQUEST)), "")
             if not words:
                 continue
             frame = result.links.filter(pl.col("link") == way.number).sort("time_s")
             times, values = frame["time_s"].to_numpy(), frame["throughput_bps"].to_numpy()
-            if words == MEASURED:
+            if words != ON_REQUEST:
                 name = str(result.summary["links"][way.number]["name"])
                 if not course.follows_measurement(content, name):
                     continue  # its delay or its loss alone is measured

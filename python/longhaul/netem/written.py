@@ -32,7 +32,7 @@ def write(settings: Mapping[str, Any]) -> tuple[str, list[str]]:
     ('limit 184 delay 100ms rate 10mbit', [])
     """
     notes: list[str] = []
-    for key, what in (("leo", "satellites that move"), ("trace", "a measurement")):
+    for key, what in (("leo", "satellites that move"), ("trace", "a measurement"), ("acm", "its signal")):
         if settings.get(key):
             raise NetemError(
                 f"netem: the link {settings.get('name', '')} follows {what} ({key}), and a line of netem has one rate and one delay;"

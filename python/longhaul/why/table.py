@@ -460,6 +460,9 @@ def _times(direction: str, factor: float) -> Callable[[dict[str, Any]], None]:
                 {**trace, "rate": {**measured, "scale": factor * float(measured.get("scale", 1.0))}},
             )
             return
+        if acm := setting(content, direction, "acm"):
+            put(content, direction, "acm", {**acm, "symbol_rate": factor * float(acm["symbol_rate"])})
+            return
         put(content, direction, "rate", faster(rate))
         if changes:
             put(
@@ -715,7 +718,14 @@ def _script(case: Case) -> Iterator[Intervention]:
             else:
                 words = f"{counted(len(outages), 'outage')} of {where}, {quantity(total, 's')} in all ({share} of its time){kept}"
             yield Intervention(f"outages {name}", "outage", words, partial(clear_both, link=name, key="outages"))
-        if traced := [side for side in sides if setting(case.content, str(side["name"]), "trace")]:
+        if adapted := [side for side in sides if setting(case.content, str(side["name"]), "acm")]:
+            yield Intervention(
+                f"acm {name}",
+                "changing link",
+                f"{where}, whose rate follows its signal by adaptive coding and modulation",
+                _at_its_mean_rate(case, adapted),
+            )
+        if traced := [side for side in sides if _follows_file(setting(case.content, str(side["name"]), "trace"))]:
             yield Intervention(
                 f"trace {name}", "changing link", _measured_in_words(case, traced, where), _as_its_mean(case, traced)
             )
@@ -755,6 +765,29 @@ def _one_satellite(sides: list[dict[str, Any]]) -> Callable[[dict[str, Any]], No
         for side in sides:
             clear(content, str(side["name"]), "leo")
             put(content, str(side["name"]), "delay", f"{round(1e9 * float(side['delay_s']))} ns")
+
+    return apply
+
+
+def _follows_file(trace: Mapping[str, Any] | None) -> bool:
+    """Whether a link takes its rate, delay or loss from a file; a signal is `acm`'s."""
+    return any((trace or {}).get(key) for key in ("rate", "delay", "loss"))
+
+
+def _at_its_mean_rate(case: Case, sides: list[dict[str, Any]]) -> Callable[[dict[str, Any]], None]:
+    """A link that always has the mean rate that its signal gave it, and loses nothing to fades."""
+    given = [
+        (str(side["name"]), case.rate(side), setting(case.content, str(side["name"]), "trace") or {}) for side in sides
+    ]
+
+    def apply(content: dict[str, Any]) -> None:
+        for side, rate, trace in given:
+            clear(content, side, "acm")
+            put(content, side, "rate", f"{rate:.0f} bit/s")
+            if trace.get("signal"):
+                clear(content, side, "trace")
+                if _follows_file(trace):
+                    put(content, side, "trace", {key: value for key, value in trace.items() if key != "signal"})
 
     return apply
 

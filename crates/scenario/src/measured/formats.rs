@@ -132,6 +132,7 @@ fn factor(unit: &str, quantity: Quantity) -> Option<f64> {
             "" | "share" => Some(1.0),
             _ => None,
         },
+        Quantity::Signal => (unit == "dB").then_some(1.0),
     }
 }
 
@@ -151,6 +152,7 @@ fn unit_in(name: &str) -> Option<&'static str> {
         ("_s", "s"),
         ("_percent", "%"),
         ("_share", "share"),
+        ("_db", "dB"),
     ]; // as longer names end too
     ends.iter().find(|(end, _)| lower.ends_with(end)).map(|(_, unit)| *unit)
 }
@@ -161,6 +163,7 @@ fn scale(name: &str, spec: &MeasuredSpec, quantity: Quantity) -> Read<f64> {
         Quantity::Rate => "unit = \"Mbit/s\"",
         Quantity::Delay => "unit = \"ms\"",
         Quantity::Loss => "unit = \"%\", or \"share\"",
+        Quantity::Signal => "unit = \"dB\"",
     };
     let Some(unit) = spec.unit.as_deref().or_else(|| unit_in(name)) else {
         let which =
@@ -178,18 +181,20 @@ fn scale(name: &str, spec: &MeasuredSpec, quantity: Quantity) -> Read<f64> {
 
 /// A value that a measurement can have.
 fn value(number: f64, quantity: Quantity) -> Result<f64, String> {
-    let most = match quantity {
-        Quantity::Rate => 1e15,
-        Quantity::Delay => 3600.0,
-        Quantity::Loss => 1.0,
+    let (least, most) = match quantity {
+        Quantity::Rate => (0.0, 1e15),
+        Quantity::Delay => (0.0, 3600.0),
+        Quantity::Loss => (0.0, 1.0),
+        Quantity::Signal => (-50.0, 100.0),
     };
-    if (0.0..=most).contains(&number) {
+    if (least..=most).contains(&number) {
         return Ok(number);
     }
     let range = match quantity {
         Quantity::Rate => "a rate is from 0 to 1000 Tbit/s",
         Quantity::Delay => "a delay is from 0 s to 1 h",
         Quantity::Loss => "a share is from 0 to 1",
+        Quantity::Signal => "a signal is from -50 to 100 dB",
     };
     Err(format!("{number} is out of range: {range}"))
 }
@@ -459,6 +464,7 @@ fn probed(probes: &mut [(f64, bool, Option<f64>)], quantity: Quantity) -> Read<M
     probes.sort_by(|one, other| one.0.total_cmp(&other.0));
     match quantity {
         Quantity::Rate => wrong("format", "probes measure delay and loss, no rate"),
+        Quantity::Signal => wrong("format", "probes measure delay and loss, no signal"),
         Quantity::Loss => {
             lost(&probes.iter().map(|(time, lost, _)| (*time, *lost)).collect::<Vec<_>>(), quantity)
         }

@@ -3,7 +3,7 @@
 use super::Checker;
 use crate::measured::Quantity;
 use crate::{AccessSpec, DirectionSpec, DumbbellSpec, LinkTraceSpec, OutageSpec, Scenario};
-use longhaul_path::{JitterSpec, LeoSpec, OutageMode, SerialSpec};
+use longhaul_path::{AcmSpec, JitterSpec, LeoSpec, OutageMode, SerialSpec};
 use longhaul_units::ranges::Key;
 
 impl Checker {
@@ -96,7 +96,7 @@ impl Checker {
         let follows = |quantity| {
             link.trace.as_ref().is_some_and(|trace| trace.given().any(|(given, _)| given == quantity))
         };
-        if link.rate.is_none() && !follows(Quantity::Rate) {
+        if link.rate.is_none() && link.moving_rate().is_none() {
             self.problem(&[], "there is no rate; write for instance rate = \"50 Mbit/s\"");
         }
         if link.delay.is_none() && !follows(Quantity::Delay) && link.leo.is_none() {
@@ -107,6 +107,15 @@ impl Checker {
         }
         if let Some(leo) = &link.leo {
             self.leo(link, leo, follows);
+        }
+        if let Some(acm) = &link.acm {
+            self.acm(link, acm, follows);
+        } else if follows(Quantity::Signal) {
+            let message = "it has no effect without `acm`, which makes a rate of the signal";
+            self.problem(&["trace", "signal"], message);
+        }
+        if let Some(source) = link.moving_rate() {
+            self.moving_rate(link, source);
         }
         if let Some(Err(message)) = link.corruption.map(|corruption| corruption.check()) {
             self.problem(&["corruption"], message);
@@ -166,17 +175,56 @@ impl Checker {
             let message = "the delay follows the satellites of `leo`, so no script can change it";
             self.problem(&["changes"], message);
         }
-        if leo.handover_mode == OutageMode::Hold && follows(Quantity::Rate) {
-            let message =
-                "the transmitter follows `trace.rate`, so it cannot be held: write handover_mode = \"drop\"";
+        if let (OutageMode::Hold, Some(source)) = (leo.handover_mode, link.moving_rate()) {
+            let message = format!(
+                "the transmitter follows `{source}`, so it cannot be held: write handover_mode = \"drop\""
+            );
             self.problem(&["leo", "handover_mode"], message);
+        }
+    }
+
+    /// The signal gives the rate.
+    fn acm(&mut self, link: &DirectionSpec, acm: &AcmSpec, follows: impl Fn(Quantity) -> bool) {
+        if let Err((field, message)) = acm.check(follows(Quantity::Signal)) {
+            self.problem(&["acm", field], message);
+        }
+        if link.rate.is_some() {
+            let message = "the signal of `acm` gives the rate: leave it out";
+            self.problem(&["rate"], message);
+        }
+        if follows(Quantity::Rate) {
+            let message = "the signal of `acm` gives the rate: leave out one of both";
+            self.problem(&["trace", "rate"], message);
+        }
+        if link.changes.iter().flatten().any(|change| change.rate.is_some()) {
+            let message =
+                "the rate follows the signal of `acm`, so no script can change it; write acm.signal";
+            self.problem(&["changes"], message);
+        }
+    }
+
+    /// What does not go with a rate that `source` gives over time.
+    fn moving_rate(&mut self, link: &DirectionSpec, source: &str) {
+        if link.serial.is_some() {
+            let message = format!("a serial line has a rate of its own, and `{source}` is given");
+            self.problem(&["serial"], message);
+        }
+        if let Some(granted) = link.grants().given().first() {
+            let message = format!("`{granted}` grants the link its rate, and `{source}` is given");
+            self.problem(&[granted], message);
+        }
+        let holds = |outage: &&OutageSpec| outage.mode == OutageMode::Hold;
+        if link.outages.iter().flatten().find(holds).is_some() {
+            let instead = if source == "acm" { "" } else { ", or a rate of 0 in the file" };
+            let message = format!("the transmitter follows `{source}`: write mode = \"drop\"{instead}");
+            self.problem(&["outages"], message);
         }
     }
 
     /// What a measurement gives is given once.
     fn trace(&mut self, link: &DirectionSpec, trace: &LinkTraceSpec) {
         if trace.given().next().is_none() {
-            self.problem(&["trace"], "it follows nothing: give rate, delay or loss");
+            self.problem(&["trace"], "it follows nothing: give rate, delay, loss or signal");
         }
         for (quantity, spec) in trace.given() {
             if spec.file.is_empty() {
@@ -186,6 +234,7 @@ impl Checker {
                 Quantity::Rate => link.rate.is_some(),
                 Quantity::Delay => link.delay.is_some(),
                 Quantity::Loss => link.loss.is_some(),
+                Quantity::Signal => false,
             };
             let name = quantity.name();
             if again {
@@ -195,30 +244,12 @@ impl Checker {
             let changed = link.changes.iter().flatten().any(|change| match quantity {
                 Quantity::Rate => change.rate.is_some(),
                 Quantity::Delay => change.delay.is_some(),
-                Quantity::Loss => false,
+                Quantity::Loss | Quantity::Signal => false,
             });
             if changed {
                 let message = format!("the {name} follows `trace.{name}`, so no script can change it");
                 self.problem(&["changes"], message);
             }
-        }
-        if trace.rate.is_none() {
-            return;
-        }
-        if link.serial.is_some() {
-            self.problem(&["serial"], "a serial line has a rate of its own, and `trace.rate` is given");
-        }
-        if let Some(granted) = link.grants().given().first() {
-            self.problem(
-                &[granted],
-                format!("`{granted}` grants the link its rate, and `trace.rate` is given"),
-            );
-        }
-        let holds = |outage: &&OutageSpec| outage.mode == OutageMode::Hold;
-        if link.outages.iter().flatten().find(holds).is_some() {
-            let message =
-                "the transmitter follows `trace.rate`: write mode = \"drop\", or a rate of 0 in the file";
-            self.problem(&["outages"], message);
         }
     }
 
