@@ -389,6 +389,7 @@ def rto(
 
 def direction(
     *,
+    acm: Mapping[str, Any] | None = None,
     changes: Sequence[Mapping[str, Any]] | None = None,
     corruption: Mapping[str, Any] | float | str | None = None,
     delay: str | None = None,
@@ -424,6 +425,7 @@ def direction(
 ) -> Section:
     """What may differ between the two directions of a link.
 
+    * `acm`: Adaptive coding and modulation (DVB-S2, DVB-S2X), in the place of `rate`: the rate follows the signal over time.
     * `changes`: Scripted changes of rate and delay.
     * `corruption`: Damage behind the IP header that the link does not notice: the packet goes on over all links that follow, and the host at the end drops it for its checksum.
     * `delay`: Propagation delay, one way.
@@ -442,6 +444,7 @@ def direction(
     """
     return given(
         {
+            "acm": acm,
             "changes": changes,
             "corruption": corruption,
             "delay": delay,
@@ -529,6 +532,7 @@ def reordering(*, probability: float | str, delay: str) -> Section:
 
 def bottleneck(
     *,
+    acm: Mapping[str, Any] | None = None,
     changes: Sequence[Mapping[str, Any]] | None = None,
     corruption: Mapping[str, Any] | float | str | None = None,
     delay: str | None = None,
@@ -566,6 +570,7 @@ def bottleneck(
 ) -> Section:
     """The link between the routers of a dumbbell, from `left` to `right`.
 
+    * `acm`: Adaptive coding and modulation (DVB-S2, DVB-S2X), in the place of `rate`: the rate follows the signal over time.
     * `changes`: Scripted changes of rate and delay.
     * `corruption`: Damage behind the IP header that the link does not notice: the packet goes on over all links that follow, and the host at the end drops it for its checksum.
     * `delay`: Propagation delay, one way.
@@ -586,6 +591,7 @@ def bottleneck(
     """
     return given(
         {
+            "acm": acm,
             "changes": changes,
             "corruption": corruption,
             "delay": delay,
@@ -609,6 +615,7 @@ def bottleneck(
 
 def access(
     *,
+    acm: Mapping[str, Any] | None = None,
     changes: Sequence[Mapping[str, Any]] | None = None,
     corruption: Mapping[str, Any] | float | str | None = None,
     delay: str | None = None,
@@ -646,6 +653,7 @@ def access(
 ) -> Section:
     """Private links that join one host for each flow to the network, at both sides.
 
+    * `acm`: Adaptive coding and modulation (DVB-S2, DVB-S2X), in the place of `rate`: the rate follows the signal over time.
     * `changes`: Scripted changes of rate and delay.
     * `corruption`: Damage behind the IP header that the link does not notice: the packet goes on over all links that follow, and the host at the end drops it for its checksum.
     * `delay`: Propagation delay, one way.
@@ -666,6 +674,7 @@ def access(
     """
     return given(
         {
+            "acm": acm,
             "changes": changes,
             "corruption": corruption,
             "delay": delay,
