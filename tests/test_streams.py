@@ -33,6 +33,7 @@ PRINTING = {
     "run": "run small.toml --out r",
     "run --json": "run small.toml --json --out r",
     "schema": "schema",
+    "suite": "suite",
     "sweep": "sweep sweep.toml --out s",
     "table": "table a",
     "verify": "verify a",

@@ -54,7 +54,16 @@ def _sections() -> dict[str, list[dict[str, Any]]]:
     for kind, definition in _KINDS.items():
         if definition in definitions:
             by_kind[kind] = alternatives(definitions[definition])
-    return by_kind | {name: entries for name, entries in registry.items() if name != "algorithms"}
+    by_kind |= {name: entries for name, entries in registry.items() if name != "algorithms"}
+    return by_kind | {"suites": _suites()}
+
+
+def _suites() -> list[dict[str, Any]]:
+    """The suites of `longhaul suite`."""
+    from . import suites
+
+    found = [suites.find(name) for name in suites.NAMES]
+    return [{"name": one.name, "summary": one.asks, "parameters": [], "source": one.source} for one in found]
 
 
 def alternatives(definition: dict[str, Any]) -> list[dict[str, Any]]:

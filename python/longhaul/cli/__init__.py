@@ -30,6 +30,7 @@ from . import (
     serving,
     showing,
     starting,
+    suites,
     terminal,
 )
 
@@ -62,6 +63,7 @@ app.command("demo")(starting.demo)
 app.command("examples")(starting.examples)
 app.command("run")(running.run)
 app.command("sweep")(running.sweep)
+app.command("suite")(suites.suite)
 app.command("reproduce")(reproducing.reproduce)
 app.command("design")(designing.design)
 app.command("link")(linking.link)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import typer
@@ -187,7 +188,7 @@ def sweep(
         store = Store(out, plan)
         going_on = resume and store.continues(resume=True, join=False, force=False)
         runs = store.missing(part, with_tables) if going_on else plan.shard(*part) if part else plan.unique
-        _print_cost(plan, runs, part, going_on, _at_once(engine, jobs), with_tables, as_json)
+        print_cost(plan, runs, part, going_on, at_once(engine, jobs), with_tables, as_json)
         return
     result = _run_sweep(
         document, plan, out, part, jobs, engine, with_tables, resume, force, changed, report, columns or (), beside, large, quiet or as_json
@@ -235,30 +236,37 @@ def _run_sweep(
     large: bool,
     quiet: bool,
 ) -> SweepResult:
-    try:
-        with of_sweep(messages, not quiet, "sweeping", start_of(engine)) as (observer, drawing):
-            return run_plan(
-                document,
-                plan,
-                out,
-                shard=part,
-                jobs=jobs,
-                engine=engine,
-                tables=with_tables,
-                resume=resume,
-                force=force,
-                changed=changed,
-                report=report,
-                metrics=columns,
-                baseline=baseline,
-                large=large,
-                observer=observer,
-                drawing=drawing,
-            )
-    except KeyboardInterrupt as interrupt:
-        error = LonghaulError(
-            f"interrupted; finished runs are kept in {out}; repeat the command with --resume to continue"
+    with (
+        kept_if_interrupted(out, "repeat the command with --resume to continue"),
+        of_sweep(messages, not quiet, "sweeping", start_of(engine)) as (observer, drawing),
+    ):
+        return run_plan(
+            document,
+            plan,
+            out,
+            shard=part,
+            jobs=jobs,
+            engine=engine,
+            tables=with_tables,
+            resume=resume,
+            force=force,
+            changed=changed,
+            report=report,
+            metrics=columns,
+            baseline=baseline,
+            large=large,
+            observer=observer,
+            drawing=drawing,
         )
+
+
+@contextmanager
+def kept_if_interrupted(out: Path, remedy: str) -> Iterator[None]:
+    """Turns an interruption into a message that names what is kept, and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        error = LonghaulError(f"interrupted; finished runs are kept in {out}; {remedy}")
         error.exit_code = exit_code(interrupt)  # type: ignore[attr-defined]
         raise error from None
 
@@ -273,7 +281,7 @@ def _print_report(out: Path) -> None:
         typer.echo(f"report: {outputs.report_of(out)}")
 
 
-def _at_once(engine: str, jobs: int | None) -> int:
+def at_once(engine: str, jobs: int | None) -> int:
     """How many runs the engine would make at once; threads of this machine gain nothing beyond its processors."""
     with make_engine(engine, jobs) as made:
         return min(made.at_once, cores()) if engine == "local" else made.at_once
@@ -286,7 +294,7 @@ def _standing(result: SweepResult) -> str:
     return text if result.made else f"nothing was missing{' in this shard' if missing else ''}: {text}"
 
 
-def _print_cost(
+def print_cost(
     plan: Plan,
     runs: Sequence[PlannedRun],
     part: tuple[int, int] | None,
@@ -295,6 +303,7 @@ def _print_cost(
     with_tables: bool,
     as_json: bool,
 ) -> None:
+    """Prints how many runs a plan has, and what they cost by a short probe."""
     cost = estimate(runs, jobs, with_tables)
     if as_json:
         content = {

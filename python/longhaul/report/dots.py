@@ -128,6 +128,11 @@ def drawn(sweep: SweepResult, metric: str, name: str) -> list[Shown]:
     return shown
 
 
+def still(title: str, found: Sequence[Point], unit: str) -> str:
+    """A dot plot of some points as SVG, in their order; their first setting names them."""
+    return _svg(title, found, [(0, "")], _Scale(found), unit)
+
+
 def _average(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 

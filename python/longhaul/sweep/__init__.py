@@ -25,7 +25,7 @@ from .store import Store
 
 __all__ = [
     "ENGINES", "POLICIES", "Cost", "Engine", "Plan", "PlannedRun", "Point", "Standing", "Store", "SweepProgress", "SweepResult", "cores",
-    "make_engine", "make_plan", "run_plan", "settle", "start_of", "sweep", "unique",
+    "make_engine", "make_plan", "make_runs", "run_plan", "settle", "start_of", "sweep", "unique",
 ]  # fmt: skip
 
 
@@ -101,6 +101,31 @@ def run_plan(
     begins with `metrics`, and compares with the points of `baseline` (values of parameters by path) or with the first.
     """
     check_baseline(plan, baseline)
+    result = make_runs(
+        plan, out, document, shard=shard, jobs=jobs, engine=engine, tables=tables, resume=resume, force=force, changed=changed,
+        large=large, observer=observer,
+    )  # fmt: skip
+    if report or outputs.has_report(out):
+        result.report(outputs.report_of(out), drawing, metrics, baseline=baseline, force=force)
+    return result
+
+
+def make_runs(
+    plan: Plan,
+    out: Path,
+    document: Document | None = None,
+    *,
+    shard: tuple[int, int] | None = None,
+    jobs: int | None = None,
+    engine: str | Engine = "local",
+    tables: bool = False,
+    resume: bool = False,
+    force: bool = False,
+    changed: str = "refuse",
+    large: bool = False,
+    observer: Observer | None = None,
+) -> SweepResult:
+    """As `run_plan`, without a report; `document` is what the plan varies, `None` where its points have documents of their own."""
     check(plan.largest(tables), large)
     confined.check_tables()
     store = Store(out, plan)
@@ -111,17 +136,13 @@ def run_plan(
             settle(store, changed)
         store.open(document, resume=resume, join=shard is not None, force=force)
         missing = store.missing(shard, tables)
-        report = report or outputs.has_report(out)
         try:
             failures = execute(store, missing, engine=maker, tables=tables, observer=observer)
         finally:
             store.finish(failures, fold=shard is None)
-    result = SweepResult(out, made=len(missing))
     if failures:
         first = next(iter(failures.values()))
         raise RunError(
             f"{len(failures)} of {len(missing)} runs failed, the first with: {first}; see {out / 'manifest.json'}"
         )
-    if report:
-        result.report(outputs.report_of(out), drawing, metrics, baseline=baseline, force=force)
-    return result
+    return SweepResult(out, made=len(missing))

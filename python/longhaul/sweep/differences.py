@@ -104,14 +104,20 @@ def differences(sweep: SweepResult, metric: str, base: Mapping[int, int]) -> dic
             values.setdefault(int(cell), {})[int(seed)] = float(value)
     found = {}
     for cell, other in base.items():
-        mine, theirs = values.get(cell, {}), values.get(other, {})
-        pairs = [mine[seed] - theirs[seed] for seed in sorted(mine.keys() & theirs.keys())]
-        if cell == other or not pairs:
-            continue
-        one = stats.estimate(pairs)
-        several = one.n > 1
-        found[cell] = Difference(one.mean, one.low if several else None, one.high if several else None, one.n)
+        one = paired(values.get(cell, {}), values.get(other, {})) if cell != other else None
+        if one is not None:
+            found[cell] = one
     return found
+
+
+def paired(mine: Mapping[int, float], theirs: Mapping[int, float]) -> Difference | None:
+    """How much more the first values are than the second, which are by seed; `None` if they have no seed in common."""
+    pairs = [mine[seed] - theirs[seed] for seed in sorted(mine.keys() & theirs.keys())]
+    if not pairs:
+        return None
+    one = stats.estimate(pairs)
+    several = one.n > 1
+    return Difference(one.mean, one.low if several else None, one.high if several else None, one.n)
 
 
 @dataclass(frozen=True)

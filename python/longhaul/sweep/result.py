@@ -236,8 +236,10 @@ class SweepResult:
         before each figure and at the end. `report.html` in the sweep's directory is not replaced, but by `force`, where it was changed:
         `OutputError`.
         """
-        from .. import report
+        from .. import report, suites
 
+        if suites.is_result(self.path):
+            return suites.write_page(self.path, Path(path), force=force)
         return report.write_sweep_report(self, Path(path), progress, metrics, baseline=baseline, force=force)
 
     def _repr_html_(self) -> str:
