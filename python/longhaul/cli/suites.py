@@ -102,7 +102,7 @@ def suite(
     running.try_classes(made)
     with (
         kept_if_interrupted(out, "repeat the command to continue"),
-        of_sweep(messages, not (quiet or as_json), chosen.name, start_of(engine)) as (observer, _),
+        of_sweep(messages, not (quiet or as_json), f"suite {chosen.name}", start_of(engine)) as (observer, _),
     ):
         outcome = running.run(made, out, jobs=jobs, engine=engine, force=force, changed=changed, observer=observer)
     if as_json:
@@ -133,4 +133,6 @@ def _print_suites(as_json: bool) -> None:
     for one in found:
         table.add_row(one["name"], escape(one["summary"]), escape(one["source"]))
     output().print(table)
-    typer.echo("longhaul suite NAME --congestion bbr --quick runs one; longhaul suite NAME --dry-run counts its runs")
+    typer.echo(
+        "`longhaul suite NAME --congestion bbr --quick` runs one; `longhaul suite NAME --dry-run` counts its runs"
+    )

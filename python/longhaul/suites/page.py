@@ -83,19 +83,24 @@ def compared_table(content: Mapping[str, Any], titles: Mapping[str, str]) -> Tab
 
 
 def matrices(content: Mapping[str, Any]) -> list[dict[str, str]]:
-    """For each path a matrix as SVG: what each in a column has beside each in a row, in what it has beside its own kind."""
-    paths: dict[str, dict[tuple[str, str], float]] = {}
-    titles: dict[str, str] = {}
+    """For each path its matrix as SVG."""
+    return [{"title": one["title"], "svg": matrix(one["title"], one["cells"])} for one in factors(content).values()]
+
+
+def factors(content: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """For each path its title, and by entry and rival what the rival has beside the entry, in what it has beside its own kind."""
+    found: dict[str, dict[str, Any]] = {}
     means = {(one["situation"], one["entry"]): one["mean"] for one in content["measured"]}
     for situation in content["situations"]:
         path, _, rival = situation["name"].partition("/")
         own = means.get((situation["name"], rival))
-        titles.setdefault(path, situation["title"].rpartition(", beside ")[0] or path)
+        title = situation["title"].rpartition(", beside ")[0] or path
+        cells = found.setdefault(path, {"title": title, "cells": {}})["cells"]
         for entry in content["entries"]:
             mean = means.get((situation["name"], entry))
             if mean is not None and own:
-                paths.setdefault(path, {})[entry, rival] = mean / own
-    return [{"name": path, "title": titles[path], "svg": matrix(titles[path], cells)} for path, cells in paths.items()]
+                cells[entry, rival] = mean / own
+    return found
 
 
 def matrix(title: str, cells: Mapping[tuple[str, str], float]) -> str:
