@@ -150,6 +150,34 @@ def test_correlated_loss_is_named_as_not_carried() -> None:
     assert "the correlation of losses is not carried" in notes("loss 1% 25%")
 
 
+@pytest.mark.parametrize(
+    ("report", "line", "wanted"),
+    [
+        # No loss at a low rate, loss at 600 requests a second: so many packets are on the wire.
+        ("iproute2/iproute2 #56", "tc qdisc add dev eth0 parent 1:4 handle 40: netem delay 1000ms 0ms", "let through 12 Mbit/s at most"),
+        # 1.1 Gbit/s became 100 Mbit/s by a delay.
+        ("tylertreat/comcast #28", "delay 200ms", "let through 60 Mbit/s at most"),
+        ("thombashi/tcconfig #170", "delay 300ms rate 100mbit", "let through 40 Mbit/s at most"),
+        ("chaosblade-io/chaosblade #1080", "tc qdisc add dev eth1 root netem limit 12500 delay 100ms loss 1%", "4166 wait at most"),
+        # The round trip grew without end by a rate alone, and packets came 10 to 20 s late.
+        ("thombashi/tcconfig #111", "rate 300kbit delay 0ms loss 0%", "takes 40 s at 300 kbit/s"),
+        ("sandia-minimega/minimega #752", "rate 1mbit", "takes 12 s at 1 Mbit/s"),
+        ("facebookarchive/augmented-traffic-control #60", "limit 1000 delay 10ms loss 1% rate 2mbit", "takes 6 s at 2 Mbit/s"),
+        # Half of it on each of two interfaces: what one line does, it does to one direction.
+        ("firezone/firezone #13839", "delay 75ms limit 100000", "6250 of 1500 B at 1 Gbit/s"),
+        # Jitter reorders packets, which costs TCP its throughput.
+        ("fasterdata.es.net, packet ordering", "delay 50ms 5ms", "packets overtake one another"),
+    ],
+)  # fmt: skip
+def test_what_surprised_others_is_a_note(report: str, line: str, wanted: str) -> None:
+    assert wanted in notes(line), (report, notes(line))
+
+
+def test_a_jitter_without_a_distribution_is_uniform() -> None:
+    """systemd/systemd #13747 took it as normal, as the manual page has it; the kernel draws evenly where no table is loaded."""
+    assert settings("delay 100ms 20ms")["jitter"]["distribution"] == {"kind": "uniform", "most": "40 ms"}
+
+
 @pytest.mark.skipif(not any(path.is_file() for path in TABLES), reason="iproute2's tables are not installed")
 def test_the_pareto_form_is_that_of_the_table() -> None:
     """iproute2's pareto.c: (u^-1/3 - 1.5) x 4/3 deviations, cut off at 4."""

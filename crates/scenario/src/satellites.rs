@@ -26,13 +26,9 @@ struct Satellite {
 impl Catalogue {
     /// Reads a file, and its digest.
     pub fn read(place: &Path, spec: &ElementsSpec) -> Result<(Self, String), (&'static str, String)> {
-        let text = std::fs::read_to_string(place).map_err(|why| {
-            let reason = match why.kind() {
-                std::io::ErrorKind::InvalidData => "it is no text".to_string(),
-                _ => crate::traces::reason(&why),
-            };
-            ("file", format!("{} cannot be read: {reason}", place.display()))
-        })?;
+        let cannot = |reason: &str| ("file", format!("{} cannot be read: {reason}", place.display()));
+        let bytes = crate::traces::content(place).map_err(|why| cannot(&crate::traces::reason(&why)))?;
+        let text = String::from_utf8(bytes).map_err(|_| cannot("it is no text"))?;
         let begin = DateTime::parse_from_rfc3339(&spec.time).map_err(|_| {
             let message =
                 format!("{:?} is no universal time; write for instance \"2026-11-29T12:00:00Z\"", spec.time);
@@ -165,6 +161,17 @@ mod tests {
             assert!((longitude - 19.2).abs() < 0.15 && z.abs() < 50.0, "{hours}: {longitude} {z}");
             assert!((x.hypot(y) - 42_164.0).abs() < 30.0);
         }
+    }
+
+    /// Satellites on their way up or down are in files of real constellations. An implementation of SGP4 without the equations for a perigee
+    /// below 220 km ended there with "Satellite crashed" (Shadab442/dqn-leo-handover-python #1, #2).
+    #[test]
+    fn a_satellite_with_a_perigee_below_220_km_has_a_place() {
+        let begin = "2026-11-29T12:00:00Z";
+        let sky = catalogue(&lines(53.0, 10.0, 0.0, 0.0, 16.4), begin);
+        let [x, y, z] = sky.position(0, 600.0);
+        // The half axis of 16.4 revolutions a day is (398,600 km^3/s^2 / (16.4 x 2 pi / 86,400 s)^2)^(1/3) = 6,544 km.
+        assert!((x.hypot(y).hypot(z) - 6_544.0).abs() < 20.0, "{x} {y} {z}");
     }
 
     /// Elements of another month are refused, and what is damaged is named with its line.

@@ -70,8 +70,19 @@ pub(crate) fn reason(why: &std::io::Error) -> String {
     text.split(" (os error").next().unwrap_or_default().to_string()
 }
 
+/// All of a file. It is read more than once, for its digest and when a result is repeated: so a pipe, from which a second reader
+/// would wait for ever, is an error.
+pub(crate) fn content(path: &Path) -> std::io::Result<Vec<u8>> {
+    let kind = std::fs::metadata(path)?.file_type();
+    if !kind.is_file() && !kind.is_dir() {
+        let message = "it is a pipe or a device, which gives its content only once; write that to a file";
+        return Err(std::io::Error::other(message));
+    }
+    std::fs::read(path)
+}
+
 fn read_one(path: &Path, format: Format, read_table: ReadTable<'_>) -> Result<Trace, String> {
-    let content = std::fs::read(path)
+    let content = content(path)
         .map_err(|why| format!("the trace {} cannot be read: {}", path.display(), reason(&why)))?;
     let trace = match format {
         Format::Parquet => read_table(content)

@@ -226,6 +226,7 @@ fn what_is_wrong_with_a_measurement_is_named_with_its_place() {
     let file = |name: &str| rate(&format!("\"{name}\""));
     let cases = [
         (file("absent.txt"), "absent.txt cannot be read: No such file or directory"),
+        (file("/dev/null"), "/dev/null cannot be read: it is a pipe or a device, which gives its content only once"),
         (file("back.txt"), "back.txt: line 3: 4 ms is before the line above, 5 ms"),
         (file("word.txt"), "word.txt: line 2: \"5 ms\" is no whole number of ms"),
         (file("none.txt"), "it needs a time above 0 ms"),

@@ -32,6 +32,10 @@ class Direction:
     notes: list[str] = field(default_factory=list)
 
 
+#: A full queue that takes longer, in s, is worth a note.
+LONG_WAIT_S = 2
+
+
 def _time(ns: float) -> str:
     """A time as scenarios have it.
 
@@ -160,6 +164,11 @@ def _room(line: Line, made: Direction, rate: int) -> None:
         made.notes.append(
             f"limit {line.limit} counts packets on the wire: {wire} of {PACKET} B at {_rate_text(rate)}, so that "
             f"{line.limit - wire} wait at most"
+        )
+    waiting = max(0, line.limit - wire) * PACKET * 8 / rate
+    if waiting >= LONG_WAIT_S:
+        made.notes.append(
+            f"limit {line.limit}: a full queue of {PACKET} B packets takes {waiting:.2g} s at {_rate_text(rate)}"
         )
 
 

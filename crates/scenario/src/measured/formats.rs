@@ -45,7 +45,7 @@ pub(super) fn read(
     if size > LARGEST {
         return wrong("file", format!("{shown} has {:.1} GB; at most 1 GB is read", size as f64 / 1e9));
     }
-    let bytes = std::fs::read(path).map_err(|why| cannot(&why))?;
+    let bytes = crate::traces::content(path).map_err(|why| cannot(&why))?;
     let bytes = unpacked(bytes, LARGEST).or_else(|why| wrong("file", format!("{shown}: {why}")))?;
     let format = spec.format.map_or_else(|| format_of(path, &bytes, quantity), Ok)?;
     if let (true, Some(column)) = (is_list(format), spec.column.as_ref().or(spec.time.as_ref())) {
