@@ -8,7 +8,7 @@ import re
 import longhaul
 import numpy as np
 import pytest
-from longhaul import plots, report
+from longhaul import course, plots, propagation, report
 from longhaul.plots import decimation, links, margins, style
 from longhaul.report import explore, strip
 from longhaul.units import quantity
@@ -615,3 +615,82 @@ def test_the_capacity_begins_with_the_run():
     times = np.frombuffer(base64.b64decode(content["axes"][capacity["axis"]]), "<f8")
     assert times[0] == 0
     assert np.frombuffer(base64.b64decode(capacity["data"]), "<u2")[0] != 65535
+
+
+def moving(settings, length="30 s"):
+    """A download over a link with these settings."""
+    scenario = longhaul.Scenario("moves", duration=length, sample="100 ms").link(
+        "l", "a", "b", rate="10 Mbit/s", **settings
+    )
+    return longhaul.run(scenario.flow("a", "b", name="f"))
+
+
+LOW_ORBIT = {
+    "leo": {
+        "terminal": {"latitude": 54.3, "longitude": 10.2},
+        "gateway": {"latitude": 51.1, "longitude": 8.4},
+        "phase": "7 s",
+        "choice": "random",
+        "handover": "60 ms",
+    }
+}
+
+
+def test_breaks_between_satellites_are_called_handovers_and_others_outages():
+    """Both were called outages."""
+    result = moving(LOW_ORBIT | {"outages": [{"start": "12 s", "duration": "1 s"}]})
+    names = {mark["label"]: len(mark["spans"]) for mark in explore.of_run(result)["marks"]}
+    assert names == {"handovers: l (2)": 2, "outage: l": 1}
+    shown = labels(result.plot("cwnd").axes[0])
+    assert "handover:\nl" in shown
+    assert "outage:\nl" in shown
+
+
+def test_the_delay_of_moving_satellites_is_a_figure():
+    result = moving(LOW_ORBIT)
+    (one,) = propagation.delays(result)
+    assert one.values.min() == pytest.approx(result.summary["links"][0]["delay_s"], abs=2e-5)
+    assert result.flows["srtt_s"].drop_nulls().min() > 2 * one.values.min() - 1e-4
+    # It jumps at the two handovers and nowhere else.
+    jumps = one.times[1:][np.abs(np.diff(one.values)) > 1e-5]
+    assert jumps == pytest.approx([7.0, 22.0], abs=0.05)
+    assert "propagation" in [figure["id"] for figure in explore.of_run(result)["figures"]]
+    assert line(result.plot("propagation").axes[0], "l\n").get_ydata().min() == one.values.min()
+
+
+def test_the_delay_of_a_file_is_a_figure_of_each_direction(tmp_path):
+    (tmp_path / "d.csv").write_text("time_s,delay_ms\n0,20\n10,45\n20,30\n")
+    follows = {"delay": {"file": str(tmp_path / "d.csv"), "column": "delay_ms"}}
+    (one,) = propagation.delays(moving({"forward": {"trace": follows}, "reverse": {"delay": "5 ms"}}))
+    assert one.number == 0
+    for at, value in ((5.0, 0.020), (15.0, 0.045), (25.0, 0.030)):
+        assert one.values[np.searchsorted(one.times, at)] == pytest.approx(value, abs=1e-6)
+
+
+def test_the_delay_of_a_script_is_a_figure_of_steps():
+    (one,) = propagation.delays(moving({"delay": "20 ms", "changes": [{"at": "10 s", "delay": "50 ms"}]}))
+    assert one.stepped
+    assert (one.times.tolist(), one.values.tolist()) == ([0.0, 10.0, 30.0], [0.02, 0.05, 0.05])
+
+
+def test_a_link_that_stands_still_has_no_figure_of_its_delay(command, scenario, tmp_path):
+    command("run", scenario, "--out", tmp_path / "r", "-q")
+    result = longhaul.load(tmp_path / "r")
+    assert propagation.delays(result) == []
+    assert "propagation" not in plots.kinds_for(result)
+    with pytest.raises(longhaul.PlotError, match="no link of 'small' has a delay that changes"):
+        result.plot("propagation")
+
+
+def test_hundreds_of_outages_are_a_strip_and_no_block():
+    """Hundreds of ticks at the top were a black block, and the capacity behind a line a comb."""
+    result = moving({"delay": "20 ms", "outages": [{"start": "1 s", "duration": "20 ms", "every": "100 ms"}]})
+    (mark,) = explore.of_run(result)["marks"]
+    assert (mark["kind"], mark["label"]) == ("strip", "outages: l (290)")
+    assert len(mark["spans"]) == len(mark["depths"]) <= 100
+    assert max(mark["depths"]) == 1.0
+    strip = [patch for patch in result.plot("cwnd").axes[0].patches if patch.get_height() < 0.05]
+    assert len(strip) <= 100
+    steps = course.links_over_time(result)[0]
+    carried = course.capacity(result, 0, steps, np.arange(1.0, 30.0), is_measured=False)
+    assert carried[1:] == pytest.approx(8e6)

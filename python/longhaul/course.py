@@ -36,6 +36,27 @@ class Steps:
         places = np.searchsorted(np.asarray(self.times), middles, side="right") - 1
         return np.asarray(self.values)[np.maximum(places, 0)]
 
+    def mean(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The mean over each interval that ends at a time: what changes within it counts by how long it holds.
+
+        >>> Steps((0.0, 1.5), (8.0, 0.0)).mean(np.array([1.0, 2.0, 3.0])).tolist()
+        [8.0, 4.0, 0.0]
+        """
+        begins, values = np.asarray(self.times), np.asarray(self.values)
+        reached = np.append(0.0, np.cumsum(np.diff(begins) * values[:-1]))
+
+        def integral(at: NDArray[np.float64]) -> NDArray[np.float64]:
+            places = np.maximum(np.searchsorted(begins, at, side="right") - 1, 0)
+            whole: NDArray[np.float64] = reached[places] + (at - begins[places]) * values[places]
+            return whole
+
+        widths = np.diff(times, prepend=0.0)
+        found = self.before(times)
+        wide = widths > 0
+        grown = integral(times) - integral(times - widths)
+        found[wide] = grown[wide] / widths[wide]
+        return found
+
     @property
     def constant(self) -> bool:
         """Whether it never changes."""
@@ -155,4 +176,4 @@ def capacity(
         counts = np.maximum(ends - starts, 1)
         means: NDArray[np.float64] = np.where(ends > 0, (sums[ends] - sums[starts]) / counts, rate[0])
         return means
-    return steps.rate.before(times)
+    return steps.rate.mean(times)

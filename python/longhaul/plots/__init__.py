@@ -30,6 +30,7 @@ KINDS = {
     "utilisation": ("links", "draw_utilisation"),
     "queue": ("links", "draw_queue"),
     "rtt": ("rtt", "draw"),
+    "propagation": ("propagation", "draw"),
     "cc": ("cc", "draw"),
     "limits": ("limits", "draw"),
     "fairness": ("fairness", "draw"),
@@ -74,6 +75,8 @@ def finished(drawing: Callable[[], Figure], paper: Paper | None = None) -> Figur
 
 def kinds_for(result: Result) -> list[str]:
     """The kinds that this result can fill."""
+    from ..propagation import moves
+
     kinds = list(KINDS) if result.has_tables else ["limits", "fairness", "completion"]
     if len(result.summary["flows"]) < 2:
         kinds.remove("fairness")
@@ -81,6 +84,8 @@ def kinds_for(result: Result) -> list[str]:
         kinds.remove("completion")
     if "timeseq" in kinds and not result.has_segments:
         kinds.remove("timeseq")
+    if "propagation" in kinds and not moves(result):
+        kinds.remove("propagation")
     if "cc" in kinds and not result.has_cc:
         kinds.remove("cc")
     return kinds

@@ -1,13 +1,15 @@
-"""Draws what the script of links did into time series: outages and changes of rate and delay, as `events.parquet` has them."""
+"""Draws what links did into time series: outages, handovers and changes of rate and delay, as `events.parquet` has them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 
-from .. import course
+from .. import course, propagation
+from ..explain import content_of
 from ..results import Result
 from ..units import counted
 from . import style
@@ -17,14 +19,19 @@ from .view import View
 _MOST = 40
 #: More links than this are not named one by one.
 _NAMED = 2
+#: Of more ticks than this a strip stands at the top, of so many parts, as dark as there are changes: they would be a solid block.
+_DENSE, _PARTS = 200, 100
 
 
 def mark(axes: Axes, result: Result, view: View, links: Iterable[int], *, named: bool = True) -> None:
-    """Outages of links as grey bands, changes of rate or delay as dotted lines; `named` in the legend, once for each kind."""
+    """Outages and handovers as grey bands, changes of rate or delay as dotted lines; `named` in the legend, once for each kind."""
     start, end = view.span(result)
     events = course.events(result).filter(pl.col("link").is_in(list(links)) & (pl.col("time_s") > 0))
+    down = events.filter(kind="link_down")
+    handed_over = pl.Series(_handovers(result, down), dtype=pl.Boolean)
     kinds = (
-        ("outage", events.filter(kind="link_down"), _band),
+        ("handover", down.filter(handed_over), _band),
+        ("outage", down.filter(~handed_over), _band),
         ("rate changes", events.filter(kind="link_rate"), _line),
         ("delay changes", events.filter(kind="link_delay"), _line),
     )
@@ -39,10 +46,42 @@ def mark(axes: Axes, result: Result, view: View, links: Iterable[int], *, named:
             # Ticks at the top: so many lines would cover what is drawn.
             at = [place for place, _ in spans]
             label = f"{label}\n({len(spans):,})" if named else None
+            if len(spans) > _DENSE:
+                _strip(axes, spans, start, end, label)
+                continue
             axes.plot(at, [0.985] * len(at), "|", color=style.LIMIT, markersize=5, markeredgewidth=0.6, label=label, transform=axes.get_xaxis_transform())  # fmt: skip
             continue
         for i, span in enumerate(spans):
             draw(axes, span, number, None if i else label)
+
+
+def _handovers(result: Result, down: pl.DataFrame) -> list[bool]:
+    """Which of these breaks are handovers between satellites."""
+    content = content_of(result) if len(down) else {}
+    links = result.summary["links"]
+    return [
+        propagation.is_handover(content, str(links[link]["name"]), float(length))
+        for link, length in down.select("link", "value").iter_rows()
+    ]
+
+
+def _strip(axes: Axes, spans: list[tuple[float, float]], start: float, end: float, label: str | None) -> None:
+    """A strip at the top whose parts are as dark as there are changes in them."""
+    count, edges = np.histogram([at for at, _ in spans], bins=_PARTS, range=(start, end))
+    for number in np.flatnonzero(count):
+        depth = 0.15 + 0.5 * count[number] / count.max()
+        axes.axvspan(
+            edges[number],
+            edges[number + 1],
+            0.97,
+            1.0,
+            facecolor=style.LIMIT,
+            alpha=depth,
+            linewidth=0,
+            label=label,
+            zorder=0.5,
+        )
+        label = None
 
 
 def _names(result: Result, rows: pl.DataFrame) -> str:
@@ -57,7 +96,7 @@ def _band(axes: Axes, span: tuple[float, float], _number: int, label: str | None
 
 
 def _line(axes: Axes, span: tuple[float, float], number: int, label: str | None) -> None:
-    dots: tuple[int, tuple[float, ...]] = ((0, ()), (0, (1, 2)), (0, (3, 2, 1, 2)))[number]
+    dots: tuple[int, tuple[float, ...]] = ((0, ()), (0, ()), (0, (1, 2)), (0, (3, 2, 1, 2)))[number]
     axes.axvline(span[0], color=style.LIMIT, linewidth=0.9, linestyle=dots, label=label)
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import course, qoe
+from .. import course, propagation, qoe
 from ..errors import ResultError
 from ..explain import content_of
 from ..results import Result
@@ -203,6 +203,7 @@ def of_run(result: Result) -> dict[str, Any]:
     if result.has_tables:
         _flow_figures(columns, result)
         _link_figures(columns, result)
+        _propagation_figure(columns, result)
         _box_figures(columns, result)
         _page_figure(columns, result)
         order = _order(result, columns.figures)
@@ -373,6 +374,7 @@ _ORDER = (
     "cwnd_bytes",
     "queue",
     "srtt_s",
+    "propagation",
     "drops",
     "utilisation",
     "throughput_bps",
@@ -532,7 +534,7 @@ def _reference(figure: dict[str, Any], result: Result, links: Sequence[course.Li
         return
     of = f", {quantity(share.values[0], 'bit/s')}" if share.constant else ""
     figure["series"].append(
-        {"reference": True, "axis": axis, "label": f"equal share of the path{of}", **line(share.before(times))}
+        {"reference": True, "axis": axis, "label": f"equal share of the path{of}", **line(share.mean(times))}
     )
 
 
@@ -617,6 +619,28 @@ def _link_figures(columns: Columns, result: Result) -> None:
             columns.figures.append(figure)
 
 
+def _propagation_figure(columns: Columns, result: Result) -> None:
+    """How long the links take without queue and transmission, where a script, a file or satellites move that."""
+    series, rows = [], []
+    for number, one in enumerate(propagation.delays(result)[:_LINKS]):
+        link = result.summary["links"][one.number]
+        times, values = one.times, one.values
+        if one.stepped:
+            times, values = np.repeat(times, 2)[1:], np.repeat(values, 2)[:-1]
+        small_times, small = decimated(times, values[np.newaxis], _POINTS)
+        label = f"{str(link['name']).rsplit('.', 1)[0]} ({link['from']} → {link['to']})"
+        series.append(
+            {"colour": number, "dash": 0, "axis": columns.axis(small_times), "label": label, **line(small[0])}
+        )
+        rows.append(values)
+    if series:
+        columns.figures.append({
+            "id": "propagation", "title": "Propagation delay", "unit": "s", "kind": "links", "series": series,
+            "caption": "One way over the link, without queue and transmission.",
+            "alt": "; ".join(_alt("Propagation delay", "s", [one["label"]], row[np.newaxis]) for one, row in zip(series, rows, strict=True)),
+        })  # fmt: skip
+
+
 def _box_figures(columns: Columns, result: Result) -> None:
     """What middleboxes keep: their buffer, and what they have acknowledged and not delivered."""
     boxes = result.summary.get("middleboxes") or []
@@ -686,34 +710,60 @@ _SENT, _AGAIN, _ACK, _SACK = range(4)
 
 #: Changes of one kind on one link: more than these are drawn as ticks at the top, each for all changes of one part in `_TICKS` of the run.
 _CHANGES, _TICKS = 40, 1000
+#: Of more ticks than these a strip stands at the top, as dark as there are changes: they would be a solid block.
+_DENSE = 200
+#: So many parts a strip has at most.
+_PARTS = 100
 
 
 def _marks(result: Result) -> list[dict[str, Any]]:
-    """Outages and changes of links, to be drawn behind the lines: every one, by kind and link, with a name that counts them."""
+    """Handovers, outages and changes of links, to be drawn behind the lines: every one, by kind and link, with a name that counts them."""
     frame = result.events
     words = {"link_down": "outage", "link_rate": "rate changes", "link_delay": "delay changes"}
+    content = content_of(result)
     span = float(result.summary["duration_s"])
-    found: dict[tuple[str, str], dict[float, float]] = {}
+    found: dict[tuple[str, str, str], dict[float, float]] = {}
     for row in frame.filter(frame["kind"].is_in(list(words))).sort("time_s").iter_rows(named=True):
         if row["time_s"] <= 0 and row["kind"] != "link_down":
             continue
-        name = str(result.summary["links"][row["link"]]["name"]).rsplit(".", 1)[0]
-        at = float(row["time_s"])
+        link = str(result.summary["links"][row["link"]]["name"])
+        at, length = float(row["time_s"]), float(row["value"]) if row["kind"] == "link_down" else 0.0
+        handed_over = row["kind"] == "link_down" and propagation.is_handover(content, link, length)
+        what = "handover" if handed_over else words[row["kind"]]
         # Both directions of a link mostly change at once.
-        found.setdefault((row["kind"], name), {})[at] = at + (
-            float(row["value"]) if row["kind"] == "link_down" else 0.0
-        )
+        found.setdefault((row["kind"], what, link.rsplit(".", 1)[0]), {})[at] = at + length
     marks = []
-    for (kind, name), spans in found.items():
+    for (kind, what, name), spans in found.items():
         many = len(spans) > _CHANGES
-        places = {round(at / span * _TICKS): (at, to) for at, to in spans.items()}.values() if many else spans.items()
-        what = words[kind] + ("s" if kind == "link_down" and len(spans) > 1 else "")
-        marks.append({
+        places = (
+            {round(at / span * _TICKS): (at, to) for at, to in spans.items()}
+            if many
+            else dict(enumerate(spans.items()))
+        )
+        plural = "s" if kind == "link_down" and len(spans) > 1 else ""
+        mark = {
             "kind": "ticks" if many else "band" if kind == "link_down" else "line",
-            "label": f"{what}: {name}" + (f" ({len(spans):,})" if len(spans) > 1 else ""),
-            "spans": [[round(at, 6), round(to, 6)] for at, to in places],
-        })  # fmt: skip
+            "label": f"{what}{plural}: {name}" + (f" ({len(spans):,})" if len(spans) > 1 else ""),
+            "spans": [[round(at, 6), round(to, 6)] for at, to in places.values()],
+        }
+        marks.append(mark | _strip(list(spans), span) if len(places) > _DENSE else mark)
     return marks
+
+
+def _strip(times: Sequence[float], span: float) -> dict[str, Any]:
+    """A strip of parts of a run, each with the share of the most changes that a part has.
+
+    >>> _strip([0.0, 0.1, 50.0], 100.0)["depths"], _strip([0.0, 0.1, 50.0], 100.0)["spans"]
+    ([1.0, 0.5], [[0.0, 1.0], [50.0, 51.0]])
+    """
+    count = np.bincount(np.minimum((np.asarray(times) / span * _PARTS).astype(int), _PARTS - 1), minlength=_PARTS)
+    filled = np.flatnonzero(count)
+    edges = np.linspace(0.0, span, _PARTS + 1)
+    return {
+        "kind": "strip",
+        "spans": [[round(float(edges[part]), 6), round(float(edges[part + 1]), 6)] for part in filled],
+        "depths": [round(float(count[part] / count.max()), 3) for part in filled],
+    }
 
 
 def _alt(title: str, unit: str, names: list[str], rows: NDArray[np.float64]) -> str:

@@ -46,7 +46,7 @@
     if (note) note.textContent = `${shown(range[0], "s", 5)} to ${shown(range[1], "s", 5)}`;
   };
 
-  // Outages as bands, changes as dotted lines, and where they are many as ticks at the top.
+  // Outages and handovers as bands, changes as dotted lines, and where they are many as ticks at the top, or as a strip there.
   const marks = {
     hooks: {
       drawClear: [(plot) => {
@@ -55,15 +55,20 @@
         ctx.beginPath();
         ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
         ctx.clip();
-        for (const { kind, spans } of data.marks) {
+        for (const { kind, spans, depths } of data.marks) {
           ctx.fillStyle = style("--band");
           ctx.strokeStyle = style("--soft");
           ctx.lineWidth = devicePixelRatio;
           ctx.setLineDash(kind === "line" ? [2, 3] : []);
           ctx.beginPath();
-          for (const [from, to] of spans) {
+          for (const [number, [from, to]] of spans.entries()) {
             if (to < range[0] || from > range[1]) continue;
-            if (kind === "band") ctx.fillRect(x(from), bbox.top, Math.max(devicePixelRatio, x(to) - x(from)), bbox.height);
+            if (kind === "strip") {
+              ctx.globalAlpha = 0.15 + 0.5 * depths[number];
+              ctx.fillStyle = style("--soft");
+              ctx.fillRect(x(from), bbox.top, x(to) - x(from), 7 * devicePixelRatio);
+              ctx.globalAlpha = 1;
+            } else if (kind === "band") ctx.fillRect(x(from), bbox.top, Math.max(devicePixelRatio, x(to) - x(from)), bbox.height);
             else {
               ctx.moveTo(x(from), bbox.top);
               ctx.lineTo(x(from), bbox.top + (kind === "line" ? bbox.height : 7 * devicePixelRatio));
@@ -76,7 +81,7 @@
     },
   };
   const markKeys = data.marks.map(({ kind, label }) => ({
-    label, paint: () => style(kind === "band" ? "--band" : "--soft"), block: kind === "band", dash: kind === "line",
+    label, paint: () => style(kind === "band" ? "--band" : "--soft"), block: kind === "band" || kind === "strip", dash: kind === "line",
   }));
 
   // --- a line; where it goes up and down faster than can be seen, the band from its least to its greatest with its mean in it

@@ -1,0 +1,43 @@
+"""How long links take without queue and transmission, where a script, a file or satellites move that."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from .. import propagation
+from ..errors import PlotError
+from ..results import Result
+from . import decimation, script, style
+from .view import View
+
+#: At most so many directions of links.
+_MOST = 4
+
+
+def draw(result: Result, view: View) -> Figure:
+    """The delay of each direction of a link that moves, one way; both directions of a satellite link are one line."""
+    start, end = view.span(result)
+    found = propagation.delays(result)[:_MOST]
+    if not found:
+        raise PlotError(f"no link of {result.name!r} has a delay that changes, or the file that it follows is gone")
+    figure, (axes,) = style.new()
+    largest = 0.0
+    for number, one in enumerate(found):
+        link = result.summary["links"][one.number]
+        within = (one.times >= start) & (one.times <= end)
+        times, values = (
+            (one.times, one.values) if one.stepped else decimation.line(one.times[within], one.values[within])
+        )
+        largest = max(largest, float(one.values.max()))
+        name = f"{str(link['name']).rsplit('.', 1)[0]}\n({link['from']} → {link['to']})"
+        drawstyle = "steps-post" if one.stepped else "default"
+        axes.plot(
+            times, values, color=style.COLOURS[number], linestyle=style.DASHES[number], drawstyle=drawstyle, label=name
+        )
+    style.from_zero(axes, largest)
+    style.quantity_axis(axes.yaxis, largest, "s", "delay, one way")
+    script.mark(axes, result, view, [one.number for one in found])
+    style.title(axes, "Propagation delay", result.name)
+    style.time_axis(axes, start, end)
+    style.legend_outside(axes)
+    return figure
