@@ -256,6 +256,19 @@ def test_after_a_kill_the_same_command_goes_on_and_finds_the_same(small, command
     assert (out / "verdicts.csv").read_bytes() == (tmp_path / "whole" / "verdicts.csv").read_bytes()
 
 
+def test_other_commands_read_the_result_of_a_suite(small, command, tmp_path):
+    out = tmp_path / "r"
+    assert command("suite", str(small), "-c", "bbr3", "-n", "2", "--out", str(out)).code == 0
+    page_before = (out / "report.html").read_text()
+    assert command("report", str(out)).code == 0
+    assert (out / "report.html").read_text() == page_before, "the page of the suite, not of a sweep"
+    assert command("verify", str(out), "--sample", "2").code == 0
+    assert command("diff", str(out), str(out)).code == 0
+    assert "| shared | bbr3 |" in command("table", str(out)).out
+    drawn = command("draw", str(out))
+    assert (drawn.code, "draw that of a run" in drawn.err) == (2, True)
+
+
 CLASS = """
 GAIN = 1.0
 
@@ -307,6 +320,22 @@ def test_settings_of_a_file_are_a_candidate(small, tmp_path):
     assert candidates[0].settings == {"congestion": {"kind": "cubic", "beta": 0.9}}
 
 
+@pytest.mark.parametrize(
+    ("suite", "candidate", "situation", "measure", "beside", "expected"),
+    [
+        ("ietf-satellite", "bbr", "loss-10MB", "time", "cubic", "better"),
+        ("ietf-satellite", "hybla", "beside-reno", "goodput of reno", "reno", "unfair"),
+        ("aqm", "red", "friendly", "queueing delay, 95 %", "droptail", "better"),
+        ("tcp-eval", "vegas", "impact", "goodput of reno", "reno", "yields"),
+    ],
+)
+def test_what_is_known_of_the_built_in_ones_comes_out(tmp_path, suite, candidate, situation, measure, beside, expected):
+    chosen = suites.find(suite)
+    made = running.plan(chosen, *entries.of_suite(chosen, [candidate]), QUICK, only=[situation])
+    found = running.run(made, tmp_path / "r").comparisons[candidate]
+    assert [one.word for one in found if (one.measure, one.beside) == (measure, beside)] == [expected]
+
+
 @pytest.mark.parametrize("name", suites.NAMES)
 def test_every_run_of_every_suite_can_be_made(name):
     suite = suites.find(name)
@@ -317,6 +346,7 @@ def test_every_run_of_every_suite_can_be_made(name):
         assert all(point.document.text for point in made.plan.runs.points)
 
 
+@pytest.mark.slow("ten seconds of processor time")
 @pytest.mark.parametrize("name", ["leo", "ietf-satellite", "tcp-eval", "aqm"])
 def test_every_measure_of_every_suite_has_a_value(name):
     suite = suites.find(name)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from .. import confined, document, drawing, inventory, load, outputs, plots, tables
+from .. import confined, document, drawing, inventory, load, outputs, plots, suites, tables
 from ..errors import LonghaulError, OutputError, PlotError
 from ..explain import content_of
 from ..progress import of_report
@@ -190,6 +190,10 @@ def draw(
         loaded = load(what)
         if set:
             raise LonghaulError("--set is for scenario files; this result was run already")
+        if suites.is_result(what):
+            raise LonghaulError(
+                f"{what} is of a suite, with a network for each situation; draw that of a run, in {what / 'runs'}"
+            )
         # Of a sweep, the scenario that its points have in common.
         made = (
             drawing.of_document(document.read(what / "scenario.toml"))

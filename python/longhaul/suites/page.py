@@ -24,7 +24,7 @@ def write(content: Mapping[str, Any], place: Path, *, force: bool = False) -> Pa
     titles = {one["name"]: one["title"] for one in content["situations"]}
     shown = {
         "suite": content,
-        "lines": content["lines"],
+        "lines": {name: [_split(text) for text in found] for name, found in content["lines"].items()},
         "key": [
             (str(len(content["situations"])), "situations"),
             (str(content["seeds"]), "seeds at each point"),
@@ -41,6 +41,16 @@ def write(content: Mapping[str, Any], place: Path, *, force: bool = False) -> Pa
         },
     }
     return write_page("suite.html", place, shown, package=__package__, force=force)
+
+
+def _split(text: str) -> tuple[str, str]:
+    """The word of a verdict before its line; an empty one before other lines.
+
+    >>> _split("better  A place: goodput"), _split("4 comparisons")
+    (('better', 'A place: goodput'), ('', '4 comparisons'))
+    """
+    word, _, rest = text.partition(" ")
+    return (word, rest.strip()) if word in written.WORDS else ("", text)
 
 
 def _part(content: Mapping[str, Any], situation: Mapping[str, Any]) -> dict[str, Any]:

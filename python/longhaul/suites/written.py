@@ -19,8 +19,8 @@ from .running import Outcome
 
 #: Lines of verdicts between the first line and the last one.
 _LINES = 8
-#: The words of verdicts in the order of lines, and how a page and a table head them.
-WORDS = {"better": "better", "mixed": "mixed", "worse": "worse", "unfair": "unfair", "yields": "yields"}
+#: The words of verdicts in the order of lines.
+WORDS = ("better", "mixed", "worse", "unfair", "yields")
 
 
 def lines(outcome: Outcome, candidate: str) -> list[str]:
@@ -125,9 +125,8 @@ def _chosen(found: Sequence[Verdict]) -> list[Verdict]:
         for word in turns:
             if queues[word] and len(chosen) < _LINES:
                 chosen.append(queues[word].pop(0))
-    order = list(WORDS)
     chosen.sort(key=lambda one: one.size, reverse=True)
-    return sorted(chosen, key=lambda one: order.index(one.word))
+    return sorted(chosen, key=lambda one: WORDS.index(one.word))
 
 
 def _listed(names: Sequence[str]) -> str:
