@@ -461,6 +461,26 @@ def test_lines_name_the_largest_difference_first_and_the_rest_by_number():
     assert lines[-1].startswith("4 comparisons: 1 without a difference that counts, 0 unclear; 1.5 s of CPU time for")
 
 
+def test_a_short_queue_of_one_that_carries_less_is_not_praised():
+    situation = place(GAIN, Measure("loss", "loss_rate", "share", less=True, absolute=True, least=0.001, behind=True))
+    suite = Suite("x", "X", "?", "nobody", (situation,), beside=("cubic", "bbr3"))
+    every = [Entry(name, {}) for name in ("mine", "cubic", "bbr3")]
+    plan = running.plan(suites.find("leo"), *controls("hybla"), Scale(3), only=["orbits"]).plan
+    held = {
+        ("s", "goodput", "mine"): values(1e6, 1.1e6, 1e6), ("s", "goodput", "cubic"): values(1e6, 1.1e6, 1e6),
+        ("s", "goodput", "bbr3"): values(9e6, 9e6, 9.1e6), ("s", "loss", "mine"): values(0.01, 0.01, 0.01),
+        ("s", "loss", "cubic"): values(0.02, 0.02, 0.02), ("s", "loss", "bbr3"): values(0.04, 0.04, 0.04),
+    }  # fmt: skip
+    compared = {"mine": judging.judge([situation], "mine", suite.beside, held)}
+    found = written.verdicts(
+        running.Outcome(running.Made(suite, every[:1], every, (situation,), plan), held, compared, 1.0, 0), "mine"
+    )
+    assert [(one.word, one.measure.name, [other.beside for other in one.compared]) for one in found] == [
+        ("worse", "goodput", ["cubic", "bbr3"]),
+        ("better", "loss", ["cubic"]),
+    ]
+
+
 def tcp_is_the_same_for_all() -> dict[str, object]:
     return {key: value for key, value in tcp("reno").items() if key != "congestion"}
 

@@ -59,11 +59,19 @@ def _sections() -> dict[str, list[dict[str, Any]]]:
 
 
 def _suites() -> list[dict[str, Any]]:
-    """The suites of `longhaul suite`."""
+    """The suites of `longhaul suite`; their situations stand as parameters."""
     from . import suites
 
     found = [suites.find(name) for name in suites.NAMES]
-    return [{"name": one.name, "summary": one.asks, "parameters": [], "source": one.source} for one in found]
+    return [
+        {"name": one.name, "summary": one.asks, "parameters": _situations(one), "source": one.source} for one in found
+    ]
+
+
+def _situations(suite: Any) -> list[dict[str, Any]]:
+    """The situations of a suite, of those that are the same whatever is tried."""
+    fixed = () if callable(suite.situations) else suite.situations
+    return [{"name": one.name, "default": None, "description": f"{one.title}: {one.asks}", "unit": ""} for one in fixed]
 
 
 def alternatives(definition: dict[str, Any]) -> list[dict[str, Any]]:

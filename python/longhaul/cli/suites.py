@@ -23,6 +23,12 @@ def _names() -> Iterable[str]:
     return suites.NAMES
 
 
+def _all(kind: str) -> Iterable[str]:
+    from .. import listing
+
+    return ["all", *(str(one["name"]) for one in listing.catalogue(kind))]
+
+
 def suite(
     name: str | None = typer.Argument(
         None,
@@ -35,6 +41,7 @@ def suite(
         "--congestion",
         "-c",
         metavar="NAME|FILE.toml",
+        autocompletion=starting_with(lambda: _all("congestion")),
         help="Candidate: a congestion control, or a file with settings of [tcp]; may be repeated, or a list with commas.",
     ),
     policy: list[str] | None = typer.Option(
@@ -47,6 +54,7 @@ def suite(
         None,
         "--queue",
         metavar="NAME|FILE.toml",
+        autocompletion=starting_with(lambda: _all("queues")),
         help="Candidate of a suite of queues: a discipline, or a file with settings of [queue]; may be repeated, or a list with commas.",
     ),
     quick: bool = typer.Option(False, "--quick", help="Three seeds and shorter runs, to look at; else five seeds."),

@@ -101,11 +101,22 @@ def _factor(value: float) -> str:
 
 
 def verdicts(outcome: Outcome, candidate: str) -> list[Verdict]:
-    """Every line with a verdict about a candidate, the largest difference first."""
+    """Every line with a verdict about a candidate, the largest difference first.
+
+    Less loss and less queueing of a candidate that carries less is no gain, and stands in the tables alone.
+    """
     situations = {one.name: one for one in outcome.made.situations}
+    behind = {(one.name, measure.name): measure.behind for one in situations.values() for measure in one.measures}
+    carries_less = {
+        (one.situation, one.beside)
+        for one in outcome.comparisons[candidate]
+        if one.word == "worse" and not behind[one.situation, one.measure]
+    }
     grouped: dict[tuple[str, str], list[Comparison]] = {}
     for one in outcome.comparisons[candidate]:
-        grouped.setdefault((one.situation, one.measure), []).append(one)
+        bought = behind[one.situation, one.measure] and (one.situation, one.beside) in carries_less
+        if not (bought and one.word == "better"):
+            grouped.setdefault((one.situation, one.measure), []).append(one)
     found = []
     for (name, measure), compared in grouped.items():
         situation = situations[name]
