@@ -185,6 +185,10 @@ impl Flow<'_> {
         sys::set_tcp_option(&socket, libc::TCP_MAXSEG, tcp.mss.as_bytes() as i32)?;
         setsockopt(&socket, sockopt::TcpCongestion, &OsString::from(tcp.congestion.name()))?;
         setsockopt(&socket, sockopt::TcpNoDelay, &!tcp.nagle)?;
+        if !self.spec.dscp.is_default() {
+            // Connections that the listening socket accepts have it too.
+            setsockopt(&socket, sockopt::Ipv4Tos, &i32::from(self.spec.dscp.byte()))?;
+        }
         if let Some(bytes) = self.largest_window() {
             // The kernel keeps room for its own overhead; the clamp is what is offered.
             setsockopt(&socket, sockopt::RcvBufForce, &(bytes as usize * 2))?;

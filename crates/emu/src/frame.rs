@@ -3,8 +3,8 @@
 
 use crate::icmp::{self, Report};
 use longhaul_middlebox::Direction;
-use longhaul_segment::{Ecn, Segment, checksum};
-use longhaul_units::{ConnectionId, FlowId};
+use longhaul_segment::{Ecn, Segment, checksum, ip};
+use longhaul_units::{ConnectionId, Dscp, FlowId};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
@@ -103,26 +103,42 @@ impl Shape {
         packet.get(begin..).unwrap_or_default()
     }
 
-    /// A number for the flow in this direction: FNV-1a over addresses, protocol and ports.
+    /// A number for the flow in this direction, by addresses, protocol and ports.
     pub fn flow_hash(&self) -> u64 {
-        let mut hash = 0xcbf2_9ce4_8422_2325u64;
-        let mut mix = |bytes: &[u8]| {
-            for byte in bytes {
-                hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-            }
-        };
-        for address in [self.src, self.dst] {
-            match address {
-                IpAddr::V4(address) => mix(&address.octets()),
-                IpAddr::V6(address) => mix(&address.octets()),
-            }
-        }
         let (src, dst) = self.ports.unwrap_or_default();
-        mix(&[self.protocol]);
-        mix(&src.to_be_bytes());
-        mix(&dst.to_be_bytes());
-        hash
+        let mut hash = [self.src, self.dst].into_iter().fold(Fnv::default(), Fnv::address);
+        for bytes in [&[self.protocol][..], &src.to_be_bytes(), &dst.to_be_bytes()] {
+            hash = hash.bytes(bytes);
+        }
+        hash.0
     }
+}
+
+/// FNV-1a.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Fnv(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn bytes(self, bytes: &[u8]) -> Self {
+        let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        Fnv(bytes.iter().fold(self.0, mix))
+    }
+    fn address(self, address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(address) => self.bytes(&address.octets()),
+            IpAddr::V6(address) => self.bytes(&address.octets()),
+        }
+    }
+}
+
+/// A number for a host.
+fn host_hash(address: IpAddr) -> u64 {
+    Fnv::default().address(address).0
 }
 
 /// Bytes of an IP packet by its length field, at most those at hand: on Ethernet short packets are padded.
@@ -186,11 +202,7 @@ pub fn flip(packet: &mut [u8], draw: u64) -> bool {
 
 /// The ECN field of an IP packet.
 pub fn ecn(packet: &[u8]) -> Ecn {
-    match packet {
-        [first, second, ..] if first >> 4 == 4 => Ecn::from_bits(*second),
-        [_, second, ..] => Ecn::from_bits(second >> 4),
-        _ => Ecn::NotEct,
-    }
+    ip::traffic_class(packet).map_or(Ecn::NotEct, Ecn::from_bits)
 }
 
 /// Changes the ECN field of an IP packet, and with it the IPv4 header's checksum (RFC 1624).
@@ -294,12 +306,17 @@ impl longhaul_path::Packet for Frame {
     fn wire_len(&self) -> u32 {
         (self.bytes.len() - usize::from(self.network)) as u32
     }
-    fn mark_congestion(&mut self) -> bool {
-        if ecn(self.packet()) == Ecn::NotEct {
-            return false;
-        }
-        set_ecn(self.packet_mut(), Ecn::Ce);
-        true
+    fn ecn(&self) -> Ecn {
+        ecn(self.packet())
+    }
+    fn set_ecn(&mut self, ecn: Ecn) {
+        set_ecn(self.packet_mut(), ecn);
+    }
+    fn dscp(&self) -> Dscp {
+        ip::traffic_class(self.packet()).map_or(Dscp::DEFAULT, Dscp::of_byte)
+    }
+    fn hosts(&self) -> [u64; 2] {
+        Shape::of(self.packet()).map_or([0; 2], |shape| [shape.src, shape.dst].map(host_hash))
     }
     fn damage(&mut self, draw: u64) -> bool {
         self.damaged = self.damaged || flip(self.packet_mut(), draw);

@@ -6,6 +6,7 @@ use crate::frame::{PROTOCOL_TCP, PROTOCOL_UDP};
 use crate::own;
 use crate::stage::Stage;
 use longhaul_fabric::{Topology, Way};
+use longhaul_path::Hosts;
 use longhaul_scenario::{FlowInstance, FlowSpec, MiddleboxInstance, Network, Scenario, Step};
 use longhaul_traffic::Side;
 use longhaul_units::{FlowId, HostId, Id, IdVec, MiddleboxId, NodeId, ids};
@@ -101,6 +102,7 @@ impl<'a> Plan<'a> {
             rows: count * count + 2 * own_ends.len(),
             seed: scenario.run.seed,
             ties: scenario.run.ties,
+            hosts: Hosts::default(),
         };
         let stages = network.middleboxes.ids().map(|id| Stage::new(scenario, network, id));
         let of_hosts = ids(hosts.len())

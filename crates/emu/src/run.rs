@@ -183,6 +183,13 @@ fn refuse_what_cannot_run(scenario: &Scenario, network: &Network) -> Result<(), 
             flow.name
         )));
     }
+    // Its datagrams have the whole byte set with each of them, for ECN.
+    if let Some(flow) = scenario.flow.iter().find(|flow| flow.quic().is_some() && !flow.dscp.is_default()) {
+        return Err(Error::Unsupported(format!(
+            "flow \"{}\": with real packets QUIC has no DSCP; leave out `dscp`",
+            flow.name
+        )));
+    }
     if !scenario.run.monitor.is_empty() {
         return Err(Error::Unsupported("the emulator has no flow monitors; leave out `run.monitor`".into()));
     }

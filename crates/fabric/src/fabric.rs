@@ -130,8 +130,11 @@ impl<F: Freight> Fabric<F> {
     where
         F: Default,
     {
-        let links: IdVec<LinkId, Link<F::Packet>> =
-            topology.links.iter().map(|link| Link::new(&link.config, topology.seed, &link.name)).collect();
+        let links: IdVec<LinkId, Link<F::Packet>> = topology
+            .links
+            .iter()
+            .map(|link| Link::among(&topology.hosts, &link.config, topology.seed, &link.name))
+            .collect();
         let ways = Ways::new(topology);
         let private_ahead = |link: LinkId| {
             let fed_in_order = ways.predecessor[link].flatten().is_some_and(|before| links[before].is_fifo());

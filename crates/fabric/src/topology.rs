@@ -1,5 +1,6 @@
 //! The links of a world, and the ways of its packets over them.
 
+use longhaul_path::Hosts;
 use longhaul_scenario::{DirectedLink, Step, Ties};
 use longhaul_units::{IdVec, LinkId};
 
@@ -27,4 +28,6 @@ pub struct Topology<'a> {
     pub seed: u64,
     /// The order of events at one time.
     pub ties: Ties,
+    /// Hosts of packets, where these do not state them.
+    pub hosts: Hosts,
 }

@@ -40,12 +40,11 @@ impl<B> Packet for Waiting<B> {
     fn wire_len(&self) -> u32 {
         self.segment.ipv4_len()
     }
-    fn mark_congestion(&mut self) -> bool {
-        let capable = self.ecn != Ecn::NotEct;
-        if capable {
-            self.ecn = Ecn::Ce;
-        }
-        capable
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn set_ecn(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
     }
     fn flow(&self) -> u64 {
         2 * u64::from(self.connection.0) + self.direction as u64

@@ -38,7 +38,7 @@ pub use link::{Fate, Link};
 pub(crate) use longhaul_units::{Histogram, Random};
 pub use loss::{LossModel, LossPlace, LossSpec};
 pub use overhead::{Cells, OverheadSpec};
-pub use packet::Packet;
+pub use packet::{Hosts, Packet};
 pub use queue::QueueSpec;
 pub use schedule::{Change, Outage, OutageMode};
 pub use serial::{Framing, LineCoder, RohcSpec, SerialSpec, VjSpec};

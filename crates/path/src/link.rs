@@ -11,7 +11,7 @@ use crate::serial::{LineCoder, Plain};
 use crate::transmitter::{Marks, Pace, Transmitter};
 use crate::wire::Wire;
 use crate::{
-    DropCause, Histogram, LinkConfig, LossModel, LossPlace, OverheadSpec, Packet, Random, SerialSpec,
+    DropCause, Histogram, Hosts, LinkConfig, LossModel, LossPlace, OverheadSpec, Packet, Random, SerialSpec,
 };
 use longhaul_units::{Duration, Instant, Rate};
 use readings::Waited;
@@ -74,6 +74,10 @@ struct Rest<P> {
     waited: Waited,
     /// Packet in transmission and its arrival in the queue (other disciplines).
     in_service: Option<(Instant, P)>,
+    /// When the discipline, which holds its packets back, is to be asked again (other disciplines).
+    ready_at: Instant,
+    /// The rate that the discipline was last notified of (other disciplines).
+    rate: Rate,
     /// What the discipline has done to packets that it had taken in, and all marks.
     report: Report<P>,
     /// Packets and bytes transmitted (other disciplines).
@@ -81,19 +85,30 @@ struct Rest<P> {
 }
 
 impl<P: Packet + Send + 'static> Link<P> {
-    /// A link with random streams derived from `seed` and `name`.
+    /// A link with random streams derived from `seed` and `name`, for packets that state their hosts.
     pub fn new(config: &LinkConfig, seed: u64, name: &str) -> Self {
-        Link::with_grants(config, config.grants.build(), seed, name)
+        Link::among(&Hosts::default(), config, seed, name)
+    }
+
+    /// The same for packets between these hosts.
+    pub fn among(hosts: &Hosts, config: &LinkConfig, seed: u64, name: &str) -> Self {
+        Link::with_grants(hosts, config, config.grants.build(), seed, name)
     }
 
     /// The same where capacity is assigned from outside.
-    pub fn with_grants(config: &LinkConfig, grants: Option<Box<dyn Grants>>, seed: u64, name: &str) -> Self {
+    pub fn with_grants(
+        hosts: &Hosts,
+        config: &LinkConfig,
+        grants: Option<Box<dyn Grants>>,
+        seed: u64,
+        name: &str,
+    ) -> Self {
         let model = |place| {
             let spec = config.loss.as_ref().filter(|spec| spec.place() == place)?;
             Some(spec.start(Random::stream(seed, &format!("{name} loss"))))
         };
         let pace = Pace::new(config.schedule(), config.rate, grants);
-        let discipline = config.queue.build(config.rate, seed, name);
+        let discipline = config.queue.build(config.rate, hosts, seed, name);
         let plain = config.loss.is_none()
             && config.trace.loss.is_none()
             && config.outages.is_empty()
@@ -133,6 +148,8 @@ impl<P: Packet + Send + 'static> Link<P> {
                 to_be_lost: VecDeque::new(),
                 waited: Waited::default(),
                 in_service: None,
+                ready_at: Instant::FAR_FUTURE,
+                rate: config.rate,
                 report: Report::default(),
                 transmitted: Occupancy::default(),
             }),
@@ -319,8 +336,10 @@ impl<P: Packet + Send + 'static> Link<P> {
     #[inline]
     pub fn next_event(&self) -> Instant {
         let arrival = self.flight.front().map_or(Instant::FAR_FUTURE, |(at, _)| *at);
-        if self.fifo || self.rest.in_service.is_none() {
+        if self.fifo {
             arrival
+        } else if self.rest.in_service.is_none() {
+            arrival.min(self.rest.ready_at)
         } else {
             arrival.min(self.transmitter.free_at)
         }

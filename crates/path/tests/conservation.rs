@@ -5,7 +5,7 @@ use longhaul_path::link::Fate;
 use longhaul_path::queue::red::{Measure, Overflow};
 use longhaul_path::queue::{CodelSpec, DrrSpec, FqCodelSpec, HeadDropSpec, PieSpec, RedSpec, WfqSpec};
 use longhaul_path::{CorruptionSpec, GrantSettings, Link, LinkConfig, LinkTrace, Packet, QueueSpec};
-use longhaul_units::{Duration, Instant, Limit, Probability, Rate, Size};
+use longhaul_units::{Dscp, Duration, Ecn, Instant, Limit, Probability, Rate, Size};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 struct Numbered {
     id: u64,
     len: u32,
+    ecn: Ecn,
     ecn_capable: bool,
     marked: bool,
     damaged: bool,
@@ -23,9 +24,18 @@ impl Packet for Numbered {
     fn wire_len(&self) -> u32 {
         self.len
     }
-    fn mark_congestion(&mut self) -> bool {
-        self.marked |= self.ecn_capable;
-        self.ecn_capable
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn set_ecn(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
+        self.marked |= ecn == Ecn::Ce;
+    }
+    fn dscp(&self) -> Dscp {
+        Dscp::new((self.id % 5 * 10) as u8).unwrap()
+    }
+    fn hosts(&self) -> [u64; 2] {
+        [self.id % 5 % 2, self.id % 5 % 3]
     }
     fn damage(&mut self, _draw: u64) -> bool {
         self.damaged = true;
@@ -180,8 +190,14 @@ fn run(
     for (id, (gap, len, ecn_capable)) in arrivals.iter().enumerate() {
         now += Duration::from_micros(*gap);
         poll_until(&mut link, now, &mut outcome);
+        // A packet that is marked already would count as marked here.
+        let ecn = match (ecn_capable, id % 5 % 2) {
+            (false, _) => Ecn::NotEct,
+            (true, 0) => Ecn::Ect0,
+            (true, _) => Ecn::Ect1,
+        };
         let mut packet =
-            Numbered { id: id as u64, len: *len, ecn_capable: *ecn_capable, ..Numbered::default() };
+            Numbered { id: id as u64, len: *len, ecn, ecn_capable: *ecn_capable, ..Numbered::default() };
         match link.offer(now, &mut packet) {
             Fate::Arrives(at) => {
                 link.carry(at, packet);
@@ -227,9 +243,12 @@ proptest! {
         prop_assert_eq!(outcome.received.len() + outcome.dropped.len(), arrivals.len());
         prop_assert!(outcome.received.iter().all(|(_, packet)| packet.ecn_capable || !packet.marked));
         prop_assert!(outcome.received.windows(2).all(|pair| pair[0].0 <= pair[1].0));
-        for flow in 0..5 {
-            let of_flow = outcome.received.iter().map(|(_, packet)| packet.id).filter(|id| id % 5 == flow);
-            prop_assert!(of_flow.clone().zip(of_flow.skip(1)).all(|(one, next)| one < next), "each flow in order");
+        // A flow's packets have one DSCP; its ECN field depends on whether they are capable.
+        for (flow, capable) in (0..5).flat_map(|flow| [(flow, false), (flow, true)]) {
+            let of_flow = outcome.received.iter().map(|(_, packet)| packet);
+            let of_flow = of_flow.filter(|packet| packet.id % 5 == flow && packet.ecn_capable == capable);
+            let in_order = of_flow.clone().zip(of_flow.skip(1)).all(|(one, next)| one.id < next.id);
+            prop_assert!(in_order, "each flow in order");
         }
         prop_assert_eq!(&run(queue, wire, &arrivals, seed)?, &outcome, "the same again");
         // What the wire does to packets changes nothing else.

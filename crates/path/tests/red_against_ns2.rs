@@ -5,7 +5,7 @@ use longhaul_path::link::Fate;
 use longhaul_path::queue::red::{Measure, RedForm};
 use longhaul_path::queue::{Admission, Found, Occupancy, Red, RedSpec, Verdict};
 use longhaul_path::{DropCause, GrantSettings, Link, LinkConfig, LinkTrace, Packet, QueueSpec};
-use longhaul_units::{Duration, Instant, Limit, Probability, Random, Rate, Size};
+use longhaul_units::{Duration, Ecn, Instant, Limit, Probability, Random, Rate, Size};
 use std::process::Command;
 
 const RATE: Rate = Rate::from_bps(1_000_000);
@@ -159,9 +159,10 @@ impl Packet for Frame {
     fn wire_len(&self) -> u32 {
         self.0
     }
-    fn mark_congestion(&mut self) -> bool {
-        self.1
+    fn ecn(&self) -> Ecn {
+        if self.1 { Ecn::Ect0 } else { Ecn::NotEct }
     }
+    fn set_ecn(&mut self, _: Ecn) {}
     fn flow(&self) -> u64 {
         0
     }

@@ -1,19 +1,14 @@
 //! The class of a client's packets (DSCP, RFC 2474), read from the opening packet that the kernel keeps for a listener.
 
-/// Length of an IPv6 header, and the least of an IPv4 header, in bytes.
-const V6_HEADER: usize = 40;
-const V4_HEADER: usize = 20;
+use longhaul_segment::ip;
+
+/// Least length of an IP header in bytes.
+const HEADER: usize = 20;
 
 /// The code point of a packet that begins with its IP header, 0 to 63; `None` for anything else.
 pub fn of_packet(packet: &[u8]) -> Option<u8> {
-    let first = *packet.first()?;
-    let class = match first >> 4 {
-        4 if packet.len() >= V4_HEADER => packet[1],
-        // The traffic class lies across the first two bytes (RFC 8200, section 3).
-        6 if packet.len() >= V6_HEADER => (first << 4) | (packet[1] >> 4),
-        _ => return None,
-    };
-    Some(class >> 2)
+    let whole = packet.len() >= HEADER;
+    ip::traffic_class(packet).filter(|_| whole).map(|class| class >> 2)
 }
 
 /// The byte of the IP header with this code point, without marks of congestion.

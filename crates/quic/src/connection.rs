@@ -2,7 +2,7 @@
 
 use crate::careful_resume::Phase;
 use crate::congestion::{Hold, Measured, Shared};
-use crate::endpoint::{Datagram, Ecn, Event, StreamCounts, number};
+use crate::endpoint::{Datagram, Event, StreamCounts, number};
 use crate::frames::{self, Content};
 use crate::observe::{Eyes, Kind, Observer};
 use crate::order::Order;
@@ -12,7 +12,7 @@ use crate::trace::Tracer;
 use crate::warnings::Incidents;
 use bytes::Bytes;
 use longhaul_tcp::{Limit, LimitClock, Stats};
-use longhaul_units::Instant;
+use longhaul_units::{Ecn, Instant};
 use quinn_proto::{ConnectionStats, ReadError, StreamEvent, StreamId, VarInt, WriteError};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;

@@ -17,24 +17,11 @@ use crate::warnings::Incidents;
 use bytes::{Bytes, BytesMut};
 use longhaul_cc::Inspection;
 use longhaul_tcp::{Limit, LimitedTime, Stats};
-use longhaul_units::{Instant, counters};
+use longhaul_units::{Ecn, Instant, counters};
 use quinn_proto::{ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, StreamId, TransportConfig, VarInt};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
-
-/// ECN field of an IP header (RFC 3168 section 5).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ecn {
-    /// Not ECN-capable.
-    NotEct,
-    /// ECN-capable.
-    Ect0,
-    /// ECN-capable, the other codepoint.
-    Ect1,
-    /// Congestion experienced.
-    Ce,
-}
 
 /// A UDP datagram, without its headers.
 #[derive(Clone, Debug)]

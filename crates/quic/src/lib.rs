@@ -47,8 +47,9 @@ pub use bundle::{Bundle, Done, FlowStreams, Known, Member, SERVER_NAME, Sample, 
 pub use careful_resume::{CarefulResume, Phase, Rebuild, Remembered};
 pub use clock::Clock;
 pub use congestion::Measured;
-pub use endpoint::{ConnectionKey, Datagram, Ecn, Endpoint, Event, StreamCounts, number};
+pub use endpoint::{ConnectionKey, Datagram, Endpoint, Event, StreamCounts, number};
 pub use frames::Content;
+pub use longhaul_units::Ecn;
 pub use null::{Credentials, Ticket, reset_key};
 pub use observe::Observer;
 pub use quinn_proto::{Dir, Side, StreamId};

@@ -2,7 +2,7 @@
 //! paths. Routing is static: least propagation delay, then fewest hops, then the order of the document.
 
 use crate::{AccessSpec, Between, DumbbellSpec, FlowSpec, RunSpec, Scenario, Transport};
-use longhaul_path::LinkConfig;
+use longhaul_path::{Hosts, LinkConfig};
 use longhaul_units::{
     ConnectionId, DeclaredId, Duration, EndpointId, FlowId, GroupId, Id, IdVec, Instant, LinkId, MiddleboxId,
     NodeId, Rate, Side, Size, ids,
@@ -222,6 +222,22 @@ impl Network {
             between,
             one_way: spec.is_one_way(),
         });
+    }
+
+    /// The host that sends to an endpoint, and that endpoint's host.
+    pub fn hosts_to(&self, endpoint: EndpointId) -> [NodeId; 2] {
+        let [client, server] = self.ends_of_connection(endpoint.connection());
+        match endpoint.side() {
+            Side::Client => [server, client],
+            Side::Server => [client, server],
+        }
+    }
+
+    /// The same of all endpoints, for links whose packets have the number of the endpoint that they go to.
+    pub fn hosts_of_endpoints(&self) -> Hosts {
+        let endpoints = ids(2 * self.connections());
+        let hosts = endpoints.map(|endpoint| self.hosts_to(endpoint).map(|node: NodeId| u64::from(node.0)));
+        Hosts::of_flows(hosts.collect::<Vec<_>>())
     }
 
     /// The flows of each QUIC connection, in the order of the document: flows between the same hosts whose settings give

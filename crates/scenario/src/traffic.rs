@@ -2,7 +2,7 @@
 
 use crate::{AccessSpec, FlowInstance, QuicSpec, TcpSpec, TimesSpec, Transport, UdpSpec};
 use longhaul_traffic::{App, AppSpec, Ending, Setup};
-use longhaul_units::Duration;
+use longhaul_units::{Dscp, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +48,10 @@ pub struct FlowSpec {
     #[serde(default = "unit_weight", skip_serializing_if = "is_unit_weight")]
     #[schemars(range(min = 1, max = 255))]
     pub weight: u8,
+    /// The DSCP of its packets, both ways (RFC 2474): the service that they ask of queues. Captures, compressed headers and real packets
+    /// of TCP have it.
+    #[serde(default, skip_serializing_if = "Dscp::is_default")]
+    pub dscp: Dscp,
     /// Each transmission of the sending host is delayed by a random time, uniform between zero and this: breaks the
     /// phase effects of deterministic traffic (ns-2's `overhead_`).
     #[serde(default, skip_serializing_if = "is_zero")]

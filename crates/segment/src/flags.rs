@@ -69,30 +69,3 @@ impl std::fmt::Debug for Flags {
         f.write_str(&names.join("|"))
     }
 }
-
-/// The ECN field of the IP header (RFC 3168 section 5).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-#[repr(u8)]
-pub enum Ecn {
-    /// Not ECN-capable.
-    #[default]
-    NotEct = 0,
-    /// ECN-capable, codepoint 01 (L4S).
-    Ect1 = 1,
-    /// ECN-capable, codepoint 10.
-    Ect0 = 2,
-    /// Congestion experienced.
-    Ce = 3,
-}
-
-impl Ecn {
-    /// From the two low bits of the IPv4 TOS or IPv6 traffic class byte; the others are ignored.
-    pub const fn from_bits(bits: u8) -> Ecn {
-        match bits & 3 {
-            0 => Ecn::NotEct,
-            1 => Ecn::Ect1,
-            2 => Ecn::Ect0,
-            _ => Ecn::Ce,
-        }
-    }
-}

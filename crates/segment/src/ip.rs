@@ -193,6 +193,16 @@ fn decode_v6(packet: &[u8]) -> Result<Datagram<'_>, DecodeError> {
     Ok(Datagram { header, protocol, header_len: IPV6_FIXED, payload, unread: false })
 }
 
+/// The byte with DSCP and ECN field of a packet that begins with its IP header, whole or not; `None` for anything else.
+pub fn traffic_class(packet: &[u8]) -> Option<u8> {
+    match packet {
+        [first, second, ..] if first >> 4 == 4 => Some(*second),
+        // The traffic class lies across the first two bytes (RFC 8200 section 3).
+        [first, second, ..] if first >> 4 == 6 => Some(first << 4 | second >> 4),
+        _ => None,
+    }
+}
+
 /// IANA's registry of IPv6 extension header types, as RFC 7045 set it up.
 const fn is_extension_header(protocol: u8) -> bool {
     matches!(protocol, 0 | 43 | 44 | 50 | 51 | 60 | 135 | 139 | 140 | 253 | 254)

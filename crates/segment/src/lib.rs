@@ -18,8 +18,9 @@ pub mod vj;
 pub mod wire;
 
 pub use error::{DecodeError, EncodeError, Field};
-pub use flags::{Ecn, Flags};
+pub use flags::Flags;
 pub use line::LineStats;
+pub use longhaul_units::Ecn;
 pub use options::{Options, SackBlocks, Timestamps};
 pub use seq::SeqNumber;
 

@@ -1,6 +1,6 @@
 //! UDP datagrams as packets of the simulation, and as they are captured.
 
-use longhaul_quic::{Datagram, Ecn as QuicEcn};
+use longhaul_quic::Datagram;
 use longhaul_segment::{Ecn, EncodeError, IPV4_HEADER, Segment, UDP_HEADER, ip};
 use longhaul_traffic::Side;
 use longhaul_units::EndpointId;
@@ -49,11 +49,5 @@ pub(crate) fn encode(
 
 /// What a packet's place among the segments holds of a datagram: how much of streams is in it.
 pub(crate) fn stand_in(datagram: &Datagram) -> (Segment, Ecn) {
-    let ecn = match datagram.ecn {
-        QuicEcn::NotEct => Ecn::NotEct,
-        QuicEcn::Ect0 => Ecn::Ect0,
-        QuicEcn::Ect1 => Ecn::Ect1,
-        QuicEcn::Ce => Ecn::Ce,
-    };
-    (Segment { payload_len: datagram.content.stream_bytes, ..Segment::default() }, ecn)
+    (Segment { payload_len: datagram.content.stream_bytes, ..Segment::default() }, datagram.ecn)
 }

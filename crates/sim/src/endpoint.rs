@@ -1,5 +1,6 @@
 //! One end of a flow: a connection, the link where its packets leave, and how it is watched.
 
+use crate::packet::Label;
 use longhaul_scenario::TcpSpec;
 use longhaul_segment::SeqNumber;
 use longhaul_tcp::{Connection, Ports, State};
@@ -20,8 +21,8 @@ pub(crate) struct Endpoint {
     /// When the timeline wakes this endpoint: not after `due`, but often before it, since timers move on with every ACK.
     pub wake: Instant,
     pub overhead: Option<Box<SendOverhead>>,
-    /// Weight of its packets.
-    pub weight: u8,
+    /// What queues see of its packets.
+    pub label: Label,
     pub watch: Watch,
     pub connection: Connection,
 }

@@ -87,7 +87,8 @@ impl LineCoder<Packet> for Coder<'_> {
             IpAddr::V4(Ipv4Addr::new(10 ^ high, upper, lower, low))
         };
         let [from, to] = self.line.hosts_of(packet).map(address);
-        let header = ip::Header { ecn: packet.ecn(), id: self.line.id, ..ip::Header::new(from, to) };
+        let (dscp, ecn) = (packet.dscp().get(), packet.ecn());
+        let header = ip::Header { dscp, ecn, id: self.line.id, ..ip::Header::new(from, to) };
         // What cannot be written, which takes options over 40 bytes or an urgent pointer, crosses as it is.
         let segment = self.segments.get(packet);
         let sent = match &mut self.line.ends {

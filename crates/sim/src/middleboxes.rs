@@ -1,7 +1,7 @@
 //! Middleboxes as nodes of the simulation: they are handed the packets that pass, woken when their time comes, and what they send
 //! goes on from their node.
 
-use crate::packet::Packet;
+use crate::packet::{Label, Packet};
 use crate::world::World;
 use longhaul_fabric::{Port, Stage};
 use longhaul_middlebox::{Direction, Event, Passing, Sparse, Verdict};
@@ -80,8 +80,11 @@ impl World<'_> {
                 let connection = departure.connection;
                 let flow = network.connection_flows.get(connection);
                 made_for = flow.filter(|_| segment.payload_len > 0);
-                let weight = flow.map_or(1, |flow| scenario.group(network.flows[*flow].group).weight);
-                Some((connection.end(to), weight, departure.ecn))
+                let label = flow.map_or_else(Label::default, |flow| {
+                    let spec = scenario.group(network.flows[*flow].group);
+                    Label::new(spec.weight, spec.dscp)
+                });
+                Some((connection.end(to), label, departure.ecn))
             });
             let Some(packet) = packet else { break };
             fabric.freight.set_payload(&packet, body);

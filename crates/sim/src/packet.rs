@@ -5,7 +5,7 @@ use crate::datagram::{UDP_HEADERS, stand_in};
 use longhaul_middlebox::Sparse;
 use longhaul_quic::Datagram;
 use longhaul_segment::{Ecn, Segment};
-use longhaul_units::{EndpointId, Instant};
+use longhaul_units::{Dscp, EndpointId, Instant};
 use std::net::IpAddr;
 
 /// What links and queues need of a packet, and where its segment is: four numbers, since a packet is copied some ten times on its way.
@@ -20,6 +20,22 @@ pub(crate) struct Packet {
     marks: Marks,
 }
 
+/// What a flow gives all of its packets for queues to see: its weight and its DSCP, where they stand among [`Marks`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Label(u32);
+
+impl Label {
+    pub fn new(weight: u8, dscp: Dscp) -> Self {
+        Label(u32::from(weight) << Marks::WEIGHT | u32::from(dscp.get()) << Marks::DSCP)
+    }
+}
+
+impl Default for Label {
+    fn default() -> Self {
+        Label::new(1, Dscp::DEFAULT)
+    }
+}
+
 /// Some small facts of a packet.
 #[derive(Clone, Copy, Debug)]
 struct Marks(u32);
@@ -31,12 +47,13 @@ impl Marks {
     const DAMAGED: u32 = 1 << 2;
     /// It comes out of the link that it is on twice.
     const TWICE: u32 = 1 << 3;
-    /// The weight of its flow stands above all these.
+    /// What its flow gives all of its packets stands above all these.
     const WEIGHT: u32 = 8;
+    const DSCP: u32 = 16;
 
     #[inline]
-    fn new(ecn: Ecn, weight: u8) -> Self {
-        Marks(ecn as u32 | u32::from(weight) << Self::WEIGHT)
+    fn new(ecn: Ecn, label: Label) -> Self {
+        Marks(ecn as u32 | label.0)
     }
     #[inline]
     fn contains(self, mark: u32) -> bool {
@@ -53,6 +70,10 @@ impl Packet {
     pub fn set_ecn(&mut self, ecn: Ecn) {
         self.marks.0 = (self.marks.0 & !Marks::ECN) | ecn as u32;
     }
+    /// Its DSCP.
+    pub fn dscp(&self) -> Dscp {
+        Dscp::of_byte((self.marks.0 >> (Marks::DSCP - 2)) as u8)
+    }
     /// A link has damaged it.
     #[inline]
     pub fn is_damaged(&self) -> bool {
@@ -60,8 +81,8 @@ impl Packet {
     }
     /// Another packet in the same slot.
     #[inline]
-    fn another(&self, to: EndpointId, weight: u8, ecn: Ecn, wire_len: u32) -> Packet {
-        Packet { to, slot: self.slot, wire_len, marks: Marks::new(ecn, weight) }
+    fn another(&self, to: EndpointId, label: Label, ecn: Ecn, wire_len: u32) -> Packet {
+        Packet { to, slot: self.slot, wire_len, marks: Marks::new(ecn, label) }
     }
 }
 
@@ -84,14 +105,15 @@ impl longhaul_path::Packet for Packet {
         self.marks.0 |= Marks::TWICE;
         true
     }
-    fn mark_congestion(&mut self) -> bool {
-        match self.ecn() {
-            Ecn::NotEct => false,
-            Ecn::Ect0 | Ecn::Ect1 | Ecn::Ce => {
-                self.set_ecn(Ecn::Ce);
-                true
-            }
-        }
+    #[inline]
+    fn ecn(&self) -> Ecn {
+        Packet::ecn(self)
+    }
+    fn set_ecn(&mut self, ecn: Ecn) {
+        Packet::set_ecn(self, ecn);
+    }
+    fn dscp(&self) -> Dscp {
+        Packet::dscp(self)
     }
 }
 
@@ -144,7 +166,7 @@ impl Segments {
     pub fn packet(
         &mut self,
         to: EndpointId,
-        weight: u8,
+        label: Label,
         write: impl FnOnce(&mut Segment) -> Option<(Ecn, u32)>,
     ) -> Option<Packet> {
         if self.free.is_empty() {
@@ -154,27 +176,27 @@ impl Segments {
         let segment = &mut self.slots[slot as usize].0;
         let (ecn, wire_len) = write(segment)?;
         self.free.pop();
-        Some(Packet { to, slot, wire_len, marks: Marks::new(ecn, weight) })
+        Some(Packet { to, slot, wire_len, marks: Marks::new(ecn, label) })
     }
 
-    /// Makes a packet of the segment that `write` writes, if it does; `write` also returns where it goes, and the flow's weight.
+    /// Makes a packet of the segment that `write` writes, if it does; `write` also returns where it goes, and the flow's label.
     pub fn packet_to(
         &mut self,
-        write: impl FnOnce(&mut Segment) -> Option<(EndpointId, u8, Ecn)>,
+        write: impl FnOnce(&mut Segment) -> Option<(EndpointId, Label, Ecn)>,
     ) -> Option<Packet> {
-        let (mut to, mut weight) = (EndpointId(0), 1);
-        let packet = self.packet(to, weight, |segment| {
+        let (mut to, mut label) = (EndpointId(0), Label::default());
+        let packet = self.packet(to, label, |segment| {
             let ecn;
-            (to, weight, ecn) = write(segment)?;
+            (to, label, ecn) = write(segment)?;
             Some((ecn, segment.ipv4_len()))
         })?;
-        Some(packet.another(to, weight, packet.ecn(), packet.wire_len))
+        Some(packet.another(to, label, packet.ecn(), packet.wire_len))
     }
 
     /// Makes a packet of a UDP datagram.
-    pub fn packet_of(&mut self, to: EndpointId, weight: u8, datagram: Datagram) -> Option<Packet> {
+    pub fn packet_of(&mut self, to: EndpointId, label: Label, datagram: Datagram) -> Option<Packet> {
         let (segment, ecn) = stand_in(&datagram);
-        let packet = self.packet(to, weight, |slot| {
+        let packet = self.packet(to, label, |slot| {
             *slot = segment;
             Some((ecn, segment.ipv4_len()))
         })?;
@@ -187,12 +209,12 @@ impl Segments {
     pub fn stamped_packet(
         &mut self,
         to: EndpointId,
-        weight: u8,
+        label: Label,
         ecn: Ecn,
         payload_len: u32,
         stamp: Stamp,
     ) -> Option<Packet> {
-        let packet = self.packet(to, weight, |slot| {
+        let packet = self.packet(to, label, |slot| {
             *slot = Segment { payload_len, ..Segment::default() };
             Some((ecn, UDP_HEADERS + payload_len))
         })?;
@@ -261,7 +283,7 @@ impl Segments {
     fn copied(&mut self, packet: &mut Packet) -> Option<Packet> {
         packet.marks.0 &= !Marks::TWICE;
         let (segment, cargo) = (*self.get(packet), self.cargo.get(packet.slot as usize).cloned().flatten());
-        let copy = self.packet(packet.to, 1, |slot| {
+        let copy = self.packet(packet.to, Label::default(), |slot| {
             *slot = segment;
             Some((packet.ecn(), segment.ipv4_len()))
         })?;
@@ -291,9 +313,9 @@ impl Segments {
 
     /// Makes another packet, which carries nothing else, of one whose segment was overwritten.
     #[inline]
-    pub fn reuse(&mut self, packet: &mut Packet, to: EndpointId, weight: u8, ecn: Ecn, wire_len: u32) {
+    pub fn reuse(&mut self, packet: &mut Packet, to: EndpointId, label: Label, ecn: Ecn, wire_len: u32) {
         self.drop_cargo(packet);
-        *packet = packet.another(to, weight, ecn, wire_len);
+        *packet = packet.another(to, label, ecn, wire_len);
     }
 
     #[inline]
@@ -314,5 +336,29 @@ impl Segments {
     pub fn release(&mut self, packet: Packet) {
         self.drop_cargo(&packet);
         self.free.push(packet.slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_path::Packet as _;
+
+    /// Neither mark, damage nor duplication touches what the flow has given its packets; the ECN field has all four values.
+    #[test]
+    fn a_handle_has_room_for_all() {
+        assert_eq!(size_of::<Packet>(), 16);
+        let mut segments = Segments::default();
+        for code in [0, 1, 46, 63] {
+            let label = Label::new(255, Dscp::new(code).unwrap());
+            for ecn in [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce] {
+                let mut packet = segments.packet(EndpointId(3), label, |_| Some((ecn, 1500))).unwrap();
+                assert_eq!(packet.ecn(), ecn);
+                packet.damage(0);
+                packet.duplicate();
+                assert_eq!(packet.mark_congestion(), ecn != Ecn::NotEct);
+                assert_eq!((packet.dscp().get(), packet.weight()), (code, 255));
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@ use crate::packet::Packet;
 use crate::quic::{Connections, address};
 use crate::world::World;
 use bytes::BytesMut;
-use longhaul_quic::{Ecn as QuicEcn, Told, TraceKind};
+use longhaul_quic::{Told, TraceKind};
 use longhaul_results::SegmentKind;
 use longhaul_segment::Ecn;
 use longhaul_traffic::{End, Side, Streams};
@@ -33,12 +33,7 @@ impl World<'_> {
             arrived.wire_bytes += u64::from(packet.wire_len);
             arrived.marked += u64::from(packet.ecn() == Ecn::Ce);
         }
-        let ecn = match packet.ecn() {
-            Ecn::NotEct => QuicEcn::NotEct,
-            Ecn::Ect0 => QuicEcn::Ect0,
-            Ecn::Ect1 => QuicEcn::Ect1,
-            Ecn::Ce => QuicEcn::Ce,
-        };
+        let ecn = packet.ecn();
         let bytes = BytesMut::from(bytes::Bytes::from(datagram.bytes));
         quic.bundle.set_time(self.now);
         quic.bundle.endpoint(side).handle_datagram(self.now, address(side.other()), ecn, bytes);
@@ -214,8 +209,8 @@ impl World<'_> {
                 None => self.now,
                 Some(overhead) => overhead.departure(self.now),
             };
-            let (to, weight, link) = (endpoint.peer, endpoint.weight, endpoint.first_link);
-            if let Some(packet) = self.fabric.freight.packet_of(to, weight, datagram) {
+            let (to, label, link) = (endpoint.peer, endpoint.label, endpoint.first_link);
+            if let Some(packet) = self.fabric.freight.packet_of(to, label, datagram) {
                 self.fabric.send(&mut self.recorder, departure, link, packet, hand_over);
             }
         }

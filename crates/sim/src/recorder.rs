@@ -233,6 +233,7 @@ impl Recorder {
             let Some(tap) = taps.iter().position(|(link, _)| *link == captured.link) else { continue };
             let hosts = hosts(captured.packet.to);
             let ip = longhaul_segment::ip::Header {
+                dscp: captured.packet.dscp().get(),
                 ecn: captured.packet.ecn(),
                 id: number as u16,
                 ..longhaul_segment::ip::Header::new(hosts.src, hosts.dst)
@@ -300,6 +301,7 @@ impl Observer<Segments> for Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::Label;
     use longhaul_segment::Ecn;
 
     /// URG has a pointer that a segment does not keep, and an IPv4 packet has at most 65,535 bytes: such packets cannot
@@ -310,7 +312,7 @@ mod tests {
         recorder.taps[LinkId(0)] = true;
         let mut segments = Segments::default();
         let mut capture = |flags, payload_len| {
-            let packet = segments.packet(EndpointId(0), 1, |segment| {
+            let packet = segments.packet(EndpointId(0), Label::default(), |segment| {
                 *segment = Segment { flags, payload_len, ..Segment::default() };
                 Some((Ecn::NotEct, segment.ipv4_len()))
             });

@@ -93,7 +93,7 @@ impl World<'_> {
             return;
         };
         let (ecn, wire_len) = (departure.ecn, departure.wire_len);
-        self.fabric.freight.reuse(&mut packet, endpoint.peer, endpoint.weight, ecn, wire_len);
+        self.fabric.freight.reuse(&mut packet, endpoint.peer, endpoint.label, ecn, wire_len);
         self.fabric.leave(&mut self.recorder, self.now, endpoint.first_link, packet, true);
         if !departure.last {
             self.serve(index, true);
@@ -163,7 +163,7 @@ impl World<'_> {
                 *segment = reset;
                 Some((Ecn::NotEct, reset.ipv4_len()))
             };
-            let Some(packet) = self.fabric.freight.packet(endpoint.peer, endpoint.weight, write) else {
+            let Some(packet) = self.fabric.freight.packet(endpoint.peer, endpoint.label, write) else {
                 return;
             };
             let link = endpoint.first_link;
@@ -244,7 +244,7 @@ impl World<'_> {
         let endpoint = &mut self.endpoints[index];
         loop {
             let (mut retransmission, mut last) = (false, false);
-            let next = self.fabric.freight.packet(endpoint.peer, endpoint.weight, |segment| {
+            let next = self.fabric.freight.packet(endpoint.peer, endpoint.label, |segment| {
                 let departure = endpoint.connection.transmit_into(self.now, segment)?;
                 (retransmission, last) = (departure.retransmission, departure.last);
                 Some((departure.ecn, departure.wire_len))

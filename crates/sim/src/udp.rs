@@ -142,10 +142,10 @@ impl World<'_> {
                 None => self.now,
                 Some(overhead) => overhead.departure(self.now),
             };
-            let (to, weight, link) = (endpoint.peer, endpoint.weight, endpoint.first_link);
+            let (to, label, link) = (endpoint.peer, endpoint.label, endpoint.first_link);
             // The receiver works out the rest of the number.
             let stamp = Stamp { number: number as u32, written: self.now };
-            if let Some(packet) = self.fabric.freight.stamped_packet(to, weight, udp.ecn, payload, stamp) {
+            if let Some(packet) = self.fabric.freight.stamped_packet(to, label, udp.ecn, payload, stamp) {
                 self.fabric.send(&mut self.recorder, departure, link, packet, true);
             }
         }

@@ -4,7 +4,7 @@ use crate::endpoint::{self, Endpoint, SendOverhead, Watch};
 use crate::line::CompressedLine;
 use crate::link_watch::LinkWatch;
 use crate::monitor::FlowMonitor;
-use crate::packet::{Hosts, Segments};
+use crate::packet::{Hosts, Label, Segments};
 use crate::quic::Connections;
 use crate::recorder::{Capture, Recorder};
 use crate::reused::{NO_GOAL, Reused};
@@ -135,6 +135,7 @@ impl<'a> World<'a> {
             rows: 2 * network.connections(),
             seed,
             ties,
+            hosts: network.hosts_of_endpoints(),
         };
         // The link on which an endpoint sends, if its application does not act by itself.
         let sends_on = |row: usize| {
@@ -264,7 +265,7 @@ impl<'a> World<'a> {
                     goal: NO_GOAL,
                     due: Instant::FAR_FUTURE,
                     wake: Instant::FAR_FUTURE,
-                    weight: spec.weight,
+                    label: Label::new(spec.weight, spec.dscp),
                     watch: match side {
                         _ if quic.is_some() => Watch::Quic,
                         _ if udp.is_some() => Watch::Udp,
@@ -316,11 +317,8 @@ impl<'a> World<'a> {
             let [_, high, middle, low] = (node.0 + 1).to_be_bytes();
             IpAddr::V4(Ipv4Addr::new(10, high, middle, low))
         };
-        let [client, server] = self.network.ends_of_connection(endpoint.connection()).map(address);
-        match endpoint.side() {
-            Side::Client => Hosts { src: server, dst: client },
-            Side::Server => Hosts { src: client, dst: server },
-        }
+        let [src, dst] = self.network.hosts_to(endpoint).map(address);
+        Hosts { src, dst }
     }
 
     /// Handles all events before `until`, but at most `budget` of them.

@@ -10,6 +10,7 @@
 pub mod counters;
 mod histogram;
 mod ids;
+mod ip;
 mod limit;
 mod probability;
 mod queue_limit;
@@ -29,6 +30,7 @@ pub use ids::{
     ConnectionId, DeclaredId, EndpointId, FlowId, GroupId, HostId, Id, IdVec, LinkId, MiddleboxId, NodeId,
     Side, ids,
 };
+pub use ip::{Dscp, Ecn};
 pub use limit::Limit;
 pub use probability::Probability;
 pub use queue_limit::QueueLimit;

@@ -9,7 +9,7 @@ use longhaul_path::loss::{GilbertElliott, RandomLoss};
 use longhaul_path::{
     Fate, GrantSettings, Link, LinkConfig, LinkTrace, LossPlace, LossSpec, Packet, QueueSpec,
 };
-use longhaul_units::{Duration, Instant, Limit, Probability, Rate, Size};
+use longhaul_units::{Duration, Ecn, Instant, Limit, Probability, Rate, Size};
 
 /// IPv4 and UDP.
 const HEADERS: u32 = 28;
@@ -22,9 +22,10 @@ impl Packet for Datagram {
     fn wire_len(&self) -> u32 {
         self.0.len() as u32 + HEADERS
     }
-    fn mark_congestion(&mut self) -> bool {
-        false
+    fn ecn(&self) -> Ecn {
+        Ecn::NotEct
     }
+    fn set_ecn(&mut self, _: Ecn) {}
     fn flow(&self) -> u64 {
         0
     }

@@ -123,6 +123,8 @@ impl<P: Packet + Send + 'static> Link<P> {
                 all.add(packet.wire_len());
                 all
             }
+            // It may hold packets back.
+            (Discipline::Queue(queue), None) => queue.waiting(),
             _ => self.backlog.occupancy(),
         }
     }

@@ -4,12 +4,13 @@ use super::{Fate, Link};
 use crate::queue::Discipline;
 use crate::serial::Plain;
 use crate::{DropCause, Packet};
-use longhaul_units::Instant;
+use longhaul_units::{Duration, Instant};
 
 impl<P: Packet + Send + 'static> Link<P> {
     /// Takes a packet for which [`Link::offer`] returned [`Fate::Queue`]. See [`Link::take_dropped`].
     pub fn enqueue(&mut self, now: Instant, packet: P) {
         self.integrate_waiting(now);
+        self.notify_of_rate(now);
         self.count_accepted(packet.wire_len());
         let Discipline::Queue(queue) = &mut self.discipline else {
             unreachable!("only a queueing discipline asks for the packet");
@@ -32,8 +33,31 @@ impl<P: Packet + Send + 'static> Link<P> {
 
     #[cold]
     pub(super) fn end_services(&mut self, now: Instant) {
-        while self.rest.in_service.is_some() && self.transmitter.free_at <= now {
-            self.end_service();
+        loop {
+            if self.rest.in_service.is_none() {
+                let ready_at = self.rest.ready_at;
+                if ready_at > now || ready_at == Instant::FAR_FUTURE {
+                    return;
+                }
+                self.serve_next(ready_at);
+            } else if self.transmitter.free_at <= now {
+                self.end_service();
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Notifies the discipline if the rate has changed since it was notified last.
+    fn notify_of_rate(&mut self, now: Instant) {
+        let Discipline::Queue(queue) = &mut self.discipline else { return };
+        if self.rest.pace.schedule.is_constant() {
+            return;
+        }
+        let rate = self.rest.pace.rate_at(now);
+        if rate != self.rest.rate {
+            self.rest.rate = rate;
+            queue.rate_changed(rate);
         }
     }
 
@@ -45,9 +69,13 @@ impl<P: Packet + Send + 'static> Link<P> {
 
     fn serve_next(&mut self, now: Instant) {
         self.integrate_waiting(now);
+        self.notify_of_rate(now);
         let Discipline::Queue(queue) = &mut self.discipline else { return };
         let before = self.rest.report.dropped.len();
         let next = queue.dequeue(now, &mut self.rest.report);
+        // Not before it is a nanosecond later: a discipline that is ready would have handed out a packet.
+        let again = queue.ready_at().filter(|_| next.is_none());
+        self.rest.ready_at = again.map_or(Instant::FAR_FUTURE, |at| at.max(now + Duration::from_nanos(1)));
         self.count_discarded(before);
         if let Some((arrived, packet)) = next {
             // A host with a random delay before each transmission offers its packets ahead of time.

@@ -2,7 +2,7 @@ use super::*;
 use crate::loss::{PeriodicLoss, RandomLoss};
 use crate::queue::HeadDropSpec;
 use crate::{Change, GrantSettings, LinkTrace, Outage, OutageMode, QueueSpec, Reordering};
-use longhaul_units::{Limit, Probability};
+use longhaul_units::{Ecn, Limit, Probability};
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -14,9 +14,10 @@ impl Packet for Dummy {
     fn wire_len(&self) -> u32 {
         self.len
     }
-    fn mark_congestion(&mut self) -> bool {
-        false
+    fn ecn(&self) -> Ecn {
+        Ecn::NotEct
     }
+    fn set_ecn(&mut self, _: Ecn) {}
     fn flow(&self) -> u64 {
         0
     }
@@ -372,9 +373,82 @@ fn a_link_takes_any_grants() {
             ms(free_at.as_nanos().div_ceil(1_000_000_000) * 1000)
         }
     }
-    let mut link = Link::with_grants(&config(droptail(10)), Some(Box::new(Seconds)), 1, "link");
+    let mut link =
+        Link::with_grants(&Hosts::default(), &config(droptail(10)), Some(Box::new(Seconds)), 1, "link");
     for (at, id) in [(1, 0), (1, 1), (1500, 2)] {
         send(&mut link, ms(at), id);
     }
     assert_eq!(drain(&mut link), [(1011, 0), (2011, 1), (3011, 2)]);
+}
+
+/// Hands out one packet every 5 ms, and writes down what it is notified of.
+#[derive(Default)]
+struct Sparing {
+    packets: VecDeque<(Instant, Dummy)>,
+    next: Instant,
+    rates: std::sync::Arc<std::sync::Mutex<Vec<Rate>>>,
+}
+
+impl crate::queue::Queue<Dummy> for Sparing {
+    fn enqueue(&mut self, now: Instant, packet: Dummy, _in_service: u32, _report: &mut Report<Dummy>) {
+        self.packets.push_back((now, packet));
+    }
+    fn dequeue(&mut self, now: Instant, _report: &mut Report<Dummy>) -> Option<(Instant, Dummy)> {
+        if now < self.next {
+            return None;
+        }
+        let next = self.packets.pop_front()?;
+        self.next = now + Duration::from_millis(5);
+        Some(next)
+    }
+    fn waiting(&self) -> Occupancy {
+        let packets = self.packets.len() as u64;
+        Occupancy { packets, bytes: 1000 * packets }
+    }
+    fn ready_at(&self) -> Option<Instant> {
+        (!self.packets.is_empty()).then_some(self.next)
+    }
+    fn rate_changed(&mut self, rate: Rate) {
+        self.rates.lock().unwrap().push(rate);
+    }
+}
+
+fn sparing(config: &LinkConfig, queue: Sparing) -> Link<Dummy> {
+    let spec = QueueSpec::HeadDrop(HeadDropSpec { limit: Limit::Packets(3).into() });
+    let mut link = Link::new(&LinkConfig { queue: spec, ..config.clone() }, 1, "link");
+    link.discipline = Discipline::queue(queue);
+    link
+}
+
+#[test]
+fn a_discipline_that_holds_packets_back_is_asked_again_at_its_time() {
+    let mut link = sparing(&config(droptail(9)), Sparing::default());
+    send_many(&mut link, 3);
+    assert_eq!(link.next_event(), ms(1), "the first packet is being transmitted");
+    assert_eq!(drain(&mut link), [(11, 0), (16, 1), (21, 2)]);
+    // Packets that come while it holds back others do not push them out.
+    send(&mut link, ms(30), 3);
+    send(&mut link, ms(32), 4);
+    assert_eq!(link.poll(ms(33)), None);
+    assert_eq!(link.occupancy(ms(33)).packets, 1);
+    assert_eq!(drain(&mut link), [(41, 3), (46, 4)]);
+}
+
+#[test]
+fn a_discipline_is_notified_of_the_rate_of_its_link() {
+    let rates = std::sync::Arc::default();
+    let change = |at: u64, mbit: u64| Change {
+        at: Duration::from_millis(at),
+        rate: Some(Rate::from_bps(mbit * 1_000_000)),
+        delay: None,
+    };
+    let config = LinkConfig { changes: vec![change(10, 4), change(20, 16)], ..config(droptail(9)) };
+    let mut link = sparing(&config, Sparing { rates: std::sync::Arc::clone(&rates), ..Sparing::default() });
+    for (id, at) in [0, 5, 12, 13, 25].into_iter().enumerate() {
+        while link.next_event() <= ms(at) {
+            link.poll(link.next_event());
+        }
+        send(&mut link, ms(at), id as u64);
+    }
+    assert_eq!(*rates.lock().unwrap(), [4_000_000, 16_000_000].map(Rate::from_bps));
 }

@@ -2,7 +2,7 @@
 //! transmission, so that every discipline works as it does on a link.
 
 use super::{Admission, Discipline, Found, Occupancy, QueueSpec, Report, Verdict};
-use crate::{DropCause, Packet};
+use crate::{DropCause, Hosts, Packet};
 use longhaul_units::{Instant, Rate, Size};
 use std::collections::VecDeque;
 
@@ -22,7 +22,7 @@ impl<P: Packet + Send + 'static> HeldQueue<P> {
     /// An empty queue. The discipline works as for a link of this rate; its random streams follow from seed and name.
     pub fn new(spec: &QueueSpec, rate: Rate, seed: u64, name: &str) -> Self {
         HeldQueue {
-            discipline: spec.build(rate, seed, name),
+            discipline: spec.build(rate, &Hosts::default(), seed, name),
             head: None,
             waiting: VecDeque::new(),
             behind: Occupancy::default(),
@@ -110,7 +110,7 @@ impl<P: Packet + Send + 'static> HeldQueue<P> {
 mod tests {
     use super::*;
     use crate::queue::HeadDropSpec;
-    use longhaul_units::Limit;
+    use longhaul_units::{Ecn, Limit};
 
     #[derive(Clone, Copy, PartialEq, Debug)]
     struct Dummy(u32);
@@ -118,9 +118,10 @@ mod tests {
         fn wire_len(&self) -> u32 {
             1000
         }
-        fn mark_congestion(&mut self) -> bool {
-            false
+        fn ecn(&self) -> Ecn {
+            Ecn::NotEct
         }
+        fn set_ecn(&mut self, _: Ecn) {}
         fn flow(&self) -> u64 {
             0
         }
@@ -159,7 +160,9 @@ mod tests {
     #[test]
     fn a_discipline_without_an_average_queue_has_none() {
         let spec = QueueSpec::HeadDrop(HeadDropSpec { limit: Limit::Packets(3).into() });
-        let Discipline::Queue(discipline) = spec.build::<Dummy>(Rate::from_bps(1_000_000), 1, "queue") else {
+        let Discipline::Queue(discipline) =
+            spec.build::<Dummy>(Rate::from_bps(1_000_000), &Hosts::default(), 1, "queue")
+        else {
             panic!("head drop drops packets that it has accepted");
         };
         assert_eq!(discipline.average(), None);

@@ -15,7 +15,7 @@ mod held;
 mod pie;
 pub mod red;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod wfq;
 
 pub use codel::{CodelQueue, CodelSpec};
@@ -29,7 +29,7 @@ pub use red::{Red, RedSpec};
 pub use wfq::{Wfq, WfqSpec};
 
 use crate::settings::{Deserialize, JsonSchema, Serialize};
-use crate::{DropCause, Packet, Random};
+use crate::{DropCause, Hosts, Packet, Random};
 use longhaul_units::{Duration, Instant, Limit, QueueLimit, Rate};
 
 /// What is in the system: waiting packets and the one in transmission.
@@ -152,6 +152,13 @@ pub trait Queue<P>: Send {
     fn dequeue(&mut self, now: Instant, report: &mut Report<P>) -> Option<(Instant, P)>;
     /// What waits, without the packet in transmission.
     fn waiting(&self) -> Occupancy;
+    /// When to ask again, of a discipline that holds packets back: after [`Queue::dequeue`] has handed out nothing although packets wait.
+    fn ready_at(&self) -> Option<Instant> {
+        None
+    }
+    /// The link's rate is another one from now on: zero while the transmitter stands still. It is called before the next packet goes in or
+    /// out, not at the time of the change.
+    fn rate_changed(&mut self, _rate: Rate) {}
     /// The average queue that the discipline goes by, in packets, as of the last arrival; `None` if it goes by none.
     fn average(&self) -> Option<f64> {
         None
@@ -163,6 +170,8 @@ pub trait Queue<P>: Send {
 pub struct Setup<'a> {
     /// The transmitter's rate.
     pub rate: Rate,
+    /// Which hosts packets come from and go to.
+    pub hosts: &'a Hosts,
     seed: u64,
     name: &'a str,
 }
@@ -252,8 +261,14 @@ macro_rules! disciplines {
             ///
             /// # Panics
             /// If a limit is in bandwidth-delay products: see [`QueueSpec::on_path`].
-            pub fn build<P: Packet + Send + 'static>(&self, rate: Rate, seed: u64, name: &str) -> Discipline<P> {
-                let setup = Setup { rate, seed, name };
+            pub fn build<P: Packet + Send + 'static>(
+                &self,
+                rate: Rate,
+                hosts: &Hosts,
+                seed: u64,
+                name: &str,
+            ) -> Discipline<P> {
+                let setup = Setup { rate, hosts, seed, name };
                 match &self.on_path(rate, None) {
                     $(QueueSpec::$variant(parameters) => parameters.build(&setup),)*
                 }
