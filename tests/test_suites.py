@@ -320,6 +320,14 @@ def test_settings_of_a_file_are_a_candidate(small, tmp_path):
     assert candidates[0].settings == {"congestion": {"kind": "cubic", "beta": 0.9}}
 
 
+def test_a_proxy_carries_all_settings_of_the_candidate():
+    """It had the congestion control alone, so that Hybla lacked its pacing."""
+    entry = Entry("whole", {"congestion": "hybla", "pacing": "window", "slow_start": "packet_pair"})
+    situation = next(one for one in suites.find("ietf-satellite").situations if one.name == "proxy-10MB")
+    (box,) = situation.make(entry, QUICK).content["middlebox"]
+    assert box["long"] == {"variant": "linux", **entry.settings}
+
+
 @pytest.mark.parametrize(
     ("suite", "candidate", "situation", "measure", "beside", "expected"),
     [

@@ -66,7 +66,7 @@ def with_proxy(entry: Entry, scale: Scale) -> Scenario:
     made = satellite("With a proxy between", 50, 10, loss=0.001, length=f"{LIMIT_S} s")
     made = made.link("server-side", "server", "hub", rate="1 Gbit/s", delay="10 ms")
     made = made.link("client-side", "terminal", "client", rate="1 Gbit/s", delay="1 ms")
-    long = {key: value for key, value in tcp(entry).items() if key in ("variant", "congestion")}
+    long = {"variant": "linux", **entry.settings}
     made = made.middlebox("hub", "split", peer="terminal", buffer="16 MB", connections="per_flow", long=long)
     return made.flow(
         "server", "client", name="candidate", tcp=tcp("cubic"), start=START, app={"kind": "bulk", "size": "10 MB"}
