@@ -121,7 +121,7 @@ def matrix(title: str, cells: Mapping[tuple[str, str], float]) -> str:
     """
     rows = list(dict.fromkeys(row for row, _ in cells))
     columns = list(dict.fromkeys(column for _, column in cells))
-    width, height = _LEFT + _CELL * len(columns) + 4, _ABOVE + 24 * len(rows) + 6
+    width, height = _LEFT + _CELL * len(columns) + 40, _ABOVE + 24 * len(rows) + 6
     parts = [f'<text x="0" y="14" font-weight="600">{escape(title)}</text>']
     for number, name in enumerate(columns):
         x = _LEFT + _CELL * number + _CELL / 2
