@@ -88,7 +88,7 @@ def links_over_time(result: Result) -> list[Link]:
 
 def events(result: Result) -> pl.DataFrame:
     """What the script of links did, in the order of time."""
-    kinds = ("link_rate", "link_delay", "link_down", "link_up")
+    kinds = ("link_rate", "link_delay", "link_loss", "link_down", "link_up")
     return result.events.filter(pl.col("kind").is_in(kinds)).sort("time_s", maintain_order=True)
 
 

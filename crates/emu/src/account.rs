@@ -1,7 +1,7 @@
 //! Whose account the commands of a shell run under: that of whoever has started the emulator, with `sudo` sudo's caller, or the one that
 //! is named. Programs that refuse to be root's (browsers), and those that look for a user's files, displays and keys, then work.
 
-use crate::{Error, sys};
+use crate::{Error, own_run, sys};
 use nix::unistd::{Gid, Uid, User, geteuid, getgrouplist, getppid};
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
@@ -33,6 +33,18 @@ impl Account {
     /// # Errors
     /// If there is no such account.
     pub fn find(wanted: Option<&str>) -> Result<Option<Account>, Error> {
+        if let Some((own, _)) = own_run::caller() {
+            let wanted = wanted.filter(|name| {
+                let named = User::from_name(name).ok().flatten().map(|user| user.uid);
+                named.or_else(|| name.parse().ok().map(Uid::from_raw)) != Some(own)
+            });
+            return match wanted {
+                None => Ok(None),
+                Some(name) => Err(Error::Unsupported(format!(
+                    "--user {name}: only root may run commands as somebody else (sudo)"
+                ))),
+            };
+        }
         let reading = |why| Error::system("read the accounts of this machine", why);
         let caller = caller_of_sudo();
         let (user, uid) = match (wanted, caller) {

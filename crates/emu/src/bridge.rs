@@ -4,6 +4,7 @@
 use crate::Error;
 use crate::addresses::Ranges;
 use crate::capture::{self, Taps};
+use crate::control::{Control, show};
 use crate::device::{Device, Interface};
 use crate::driver::{self, Driven, Live, Port, Status};
 use crate::lateness::Bounds;
@@ -28,6 +29,12 @@ pub struct Options {
     pub progress: Option<fn(&Status)>,
     /// Called with notices for the user.
     pub notice: Option<fn(&str)>,
+    /// With `progress`: shows links.
+    pub links: bool,
+    /// The emulator's name for requests while it runs; without, its process id.
+    pub name: Option<String>,
+    /// Where the scenario as it was is written if something was set; without, beside the socket.
+    pub as_it_was: Option<PathBuf>,
     /// What is still to be believed.
     pub bounds: Bounds,
 }
@@ -69,20 +76,27 @@ pub fn run(
         World::new(Plan::new(scenario, &network, &[(from, vec![]), (to, vec![])], &Ranges::default())?);
     world.bridge();
     let taps = capture::taps(scenario, &network, options.capture.as_ref(), LinkType::Ethernet)?;
+    let control = Control::open(options.name.as_deref(), scenario, &network)?;
     let (start, live) = (Start::of(2), Live::default());
     let driven: Option<Driven<Taps>> = std::thread::scope(|scope| {
         let driver =
             scope.spawn(|| driver::drive(&start, world, taps, &mut ports, options.driver, &live, stop));
         if let Some(clock) = start.ready() {
             let over = || stop.load(Ordering::Relaxed) || driver.is_finished();
-            live.watch(clock, options.progress, options.notice, over);
+            let links = || if options.links { show::links(&network, &live.readings()) } else { vec![] };
+            std::thread::scope(|scope| {
+                scope.spawn(|| control.serve(clock, &live, over));
+                live.watch(clock, options.progress, links, options.notice, over);
+            });
         }
         driver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
     let mut driven = driven.ok_or(Error::Interrupted)?;
     let cut = driven.cut.take();
     let lost = ports.iter().map(|port| port.device.lost()).sum();
-    let mut moved = Moved::new(driven, vec![], vec![], lost, options.bounds);
+    let as_it_was = control.keep(driven.ended, options.as_it_was.as_deref())?;
+    let mut moved = Moved::new(driven, control.warning().into_iter().collect(), vec![], lost, options.bounds);
+    moved.notes.extend(as_it_was);
     for port in &ports {
         if let Device::Interface(interface) = &port.device {
             moved.completed_checksums += interface.completed;

@@ -5,7 +5,7 @@ use crate::namespace;
 use crate::signals::Signals;
 use crate::terminal::Terminal;
 use crate::testbed::{Host, Testbed};
-use crate::{Error, sys};
+use crate::{Error, own_run, sys};
 use longhaul_program::print;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -43,6 +43,9 @@ impl Task<'_> {
         set_up(&mut command);
         if let Some(account) = self.account {
             account.apply(&mut command);
+        }
+        if let Some((uid, gid)) = own_run::caller() {
+            sys::run_as_user_of_namespace(&mut command, uid, gid);
         }
         // Last: a change of the account would undo it.
         sys::die_with_parent(&mut command, libc::SIGKILL);

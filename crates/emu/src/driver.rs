@@ -9,11 +9,13 @@ use crate::priority;
 use crate::start::Start;
 use crate::testbed::{Host, Testbed};
 use crate::world::{Observer, World};
-use longhaul_units::{Duration, HostId, Id, Instant};
+use longhaul_path::queue::Occupancy;
+use longhaul_path::{LinkStats, Schedule, Scripted};
+use longhaul_units::{Duration, HostId, Id, Instant, LinkId};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Packets read from one device before what is due is handed over.
 const BATCH: usize = 32;
@@ -22,6 +24,8 @@ const BATCH: usize = 32;
 const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
 /// The longest sleep: how long it takes to notice that it is to stop.
 const LONGEST_SLEEP: Duration = Duration::from_millis(50);
+/// Whoever asks for readings waits for so long.
+const ANSWER: std::time::Duration = std::time::Duration::from_millis(500);
 /// An IP packet has at most 65,535 bytes, and an Ethernet header before it.
 const LONGEST_PACKET: usize = 65_600 + MARGIN;
 
@@ -81,8 +85,30 @@ pub trait Watcher: Observer {
 
 impl Watcher for () {}
 
+/// A link goes on by another script.
+#[derive(Clone, Debug)]
+pub struct LinkChange {
+    /// The link.
+    pub link: LinkId,
+    /// The script; what was before now is the same in both.
+    pub schedule: Schedule,
+}
+
+/// How a link is.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkReading {
+    /// When.
+    pub at: Instant,
+    /// What holds by its script.
+    pub scripted: Scripted,
+    /// What waits, or is being transmitted.
+    pub waiting: Occupancy,
+    /// Its counters.
+    pub stats: LinkStats,
+}
+
 /// How far a run is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Status {
     /// Time since its start.
     pub now: Instant,
@@ -94,6 +120,8 @@ pub struct Status {
     pub dropped: u64,
     /// The latest of them.
     pub latest: Duration,
+    /// The links of the document, as [`crate::control::show::links`] has them; empty where nobody asked for them.
+    pub links: Vec<serde_json::Value>,
 }
 
 /// Counters that others may look at while the loop runs.
@@ -103,6 +131,13 @@ pub struct Live {
     dropped: AtomicU64,
     latest_ns: AtomicU64,
     notices: Mutex<Vec<String>>,
+    /// There are changes of links that have not been made.
+    has_changes: AtomicBool,
+    changes: Mutex<Vec<LinkChange>>,
+    /// Somebody waits for readings of links.
+    is_asked: AtomicBool,
+    readings: Mutex<Vec<LinkReading>>,
+    is_read: Condvar,
 }
 
 impl Live {
@@ -124,14 +159,53 @@ impl Live {
             moved: self.moved.load(Ordering::Relaxed),
             dropped: self.dropped.load(Ordering::Relaxed),
             latest: Duration::from_nanos(self.latest_ns.load(Ordering::Relaxed)),
+            links: vec![],
         }
     }
 
+    /// Has links go on by other scripts. The loop knows them within [`LONGEST_SLEEP`], and before the next packet.
+    pub fn change(&self, changes: Vec<LinkChange>) {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner).extend(changes);
+        self.has_changes.store(true, Ordering::Release);
+    }
+
+    /// How links are now, in the order of their numbers; as they were at the last look, if the loop does not answer.
+    pub fn readings(&self) -> Vec<LinkReading> {
+        let readings = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_asked.store(true, Ordering::Release);
+        let unread = |_: &mut Vec<LinkReading>| self.is_asked.load(Ordering::Acquire);
+        let waited = self.is_read.wait_timeout_while(readings, ANSWER, unread);
+        waited.unwrap_or_else(PoisonError::into_inner).0.clone()
+    }
+
+    fn take_changes(&self) -> Vec<LinkChange> {
+        if !self.has_changes.load(Ordering::Acquire) {
+            return vec![];
+        }
+        // Whoever holds it is not waited for: the next turn comes soon.
+        let Ok(mut changes) = self.changes.try_lock() else { return vec![] };
+        self.has_changes.store(false, Ordering::Relaxed);
+        std::mem::take(&mut *changes)
+    }
+
+    fn answer(&self, read: impl FnOnce() -> Vec<LinkReading>) {
+        if !self.is_asked.load(Ordering::Acquire) {
+            return;
+        }
+        let Ok(mut readings) = self.readings.try_lock() else { return };
+        *readings = read();
+        self.is_asked.store(false, Ordering::Release);
+        drop(readings);
+        self.is_read.notify_all();
+    }
+
     /// Calls `tell` once a second until `over` is true, which it checks every 20 ms, and then calls `notice` with what has happened.
+    /// `links` gives the links for it.
     pub fn watch(
         &self,
         clock: Clock,
         tell: Option<fn(&Status)>,
+        links: impl Fn() -> Vec<serde_json::Value>,
         notice: Option<fn(&str)>,
         over: impl Fn() -> bool,
     ) {
@@ -141,7 +215,7 @@ impl Live {
                 self.take_notices().iter().for_each(|text| notice(text));
             }
             if let Some(tell) = tell.filter(|_| clock.now() >= next) {
-                tell(&self.status(clock.now()));
+                tell(&Status { links: links(), ..self.status(clock.now()) });
                 next += Duration::from_secs(1);
             }
             std::thread::sleep(std::time::Duration::from_millis(20));
@@ -220,10 +294,15 @@ pub fn drive<W: Watcher>(
     };
     while !stop.load(Ordering::Relaxed) && state.cut.is_none() {
         let ready = state.wait(options.spin);
+        // First: what comes now meets links as they are from now on.
+        for change in live.take_changes() {
+            state.world.follow(change);
+        }
         for port in ready {
             state.read(port);
         }
         state.catch_up();
+        live.answer(|| state.world.readings(clock.now()));
     }
     let ended = clock.now();
     state.lateness.turn(ended, Duration::ZERO);

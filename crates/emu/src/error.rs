@@ -94,6 +94,6 @@ fn what_to_do_without(missing: &[&str]) -> String {
         missing.iter().map(|name| format!("--cap-add={} ", name.trim_start_matches("CAP_"))).collect();
     format!(
         "the emulator needs {names}: run it as root (sudo), or give it these capabilities; in a container: {options}\
-         --device=/dev/net/tun; without any privileges `shell` and `run` work in: unshare --map-root-user --net --mount"
+         --device=/dev/net/tun"
     )
 }

@@ -13,9 +13,10 @@ pub(crate) const FILE: &str = "longhaul-files.json";
 /// The format of the list.
 const FORMAT: u64 = 1;
 /// What a run may write.
-pub(crate) const NAMES: [&str; 12] = [
+pub(crate) const NAMES: [&str; 13] = [
     "summary.json",
     "scenario.toml",
+    "scenario-as-it-was.toml",
     "timing.json",
     "packets.pcapng",
     "flows.parquet",

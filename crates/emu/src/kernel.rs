@@ -1,13 +1,14 @@
 //! How the kernel of each host is set up, so that it is as close to the scenario's TCP as kernels get: sysctls of its
 //! namespace (ip-sysctl in the kernel's documentation) and attributes of its route (ip-route(8)).
 
-use crate::{Error, namespace};
+use crate::{Error, namespace, own_run};
 use longhaul_scenario::{DelayedAck, TcpSpec, Variant};
 use longhaul_units::Duration;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// Most bytes of a socket's buffers: more than any window of scenarios that a kernel can carry.
 const LARGEST_BUFFER: u64 = 1_073_741_823;
@@ -105,7 +106,7 @@ impl Settings {
     /// segments of `tcp`.
     pub fn of_machine(tcp: &TcpSpec) -> Settings {
         Settings {
-            sysctls: machine().into_iter().chain(routing()).collect(),
+            sysctls: of_start().into_iter().chain(routing()).collect(),
             route: String::new(),
             mtu: (tcp.mss.as_bytes() + HEADERS).max(LEAST_MTU),
             of_machine: true,
@@ -146,7 +147,7 @@ impl Settings {
 
     /// What of TCP was set in this network namespace, and is not so in the thread's.
     pub fn differences(&self, namespace: &str) -> Vec<String> {
-        let here = machine();
+        let here = of_start();
         let there = namespace::within(namespace, || Ok(machine())).unwrap_or_default();
         let is_at = |settings: &[(String, String)], wanted: &(String, String)| {
             settings.iter().any(|known| known == wanted)
@@ -187,6 +188,31 @@ fn machine() -> Vec<(String, String)> {
         named.filter(|(name, _)| name != SECRET && !OF_ALL_NAMESPACES.contains(&&name[..])).collect();
     found.sort();
     found
+}
+
+/// The groups whose users may ping without privileges; new namespaces have none.
+const PINGS: &str = "/proc/sys/net/ipv4/ping_group_range";
+
+/// Who may ping where the thread is; in a user namespace that the emulator has made, where other groups have no number, its caller.
+pub(crate) fn who_may_ping() -> String {
+    own_run::caller().map_or_else(|| read(Path::new(PINGS)).unwrap_or_default(), |_| "0 0".to_string())
+}
+
+/// Lets these ping in the network namespace that the thread is in. Where it is not permitted, `ping` needs what it has needed.
+pub(crate) fn let_ping(groups: &str) {
+    let _ = fs::write(PINGS, groups);
+}
+
+/// Settings of where the emulator was started, if it has gone elsewhere since.
+static OF_START: OnceLock<Vec<(String, String)>> = OnceLock::new();
+
+/// The network namespace that the process is in is left: its settings stay this machine's.
+pub(crate) fn remember() {
+    let _ = OF_START.set(machine());
+}
+
+fn of_start() -> Vec<(String, String)> {
+    OF_START.get().cloned().unwrap_or_else(machine)
 }
 
 /// Limits of the whole machine, which namespaces share.

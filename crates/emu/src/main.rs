@@ -3,11 +3,12 @@
 use clap::{Args, Parser, Subcommand};
 use ipnet::IpNet;
 use longhaul_emu::account::Account;
+use longhaul_emu::control::{self, show};
 use longhaul_emu::kernel::TcpOf;
 use longhaul_emu::lateness::Bounds;
 use longhaul_emu::signals::Signals;
 use longhaul_emu::{
-    Error, bridge, driver, kernel, moved, other_end, own_run, priority, registry, run, shell,
+    Error, bridge, driver, kernel, moved, other_end, own_run, priority, registry, run, shell, terminal,
 };
 use longhaul_program::print;
 use longhaul_scenario::{Scenario, ScenarioError};
@@ -17,6 +18,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{ExitCode, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Puts a scenario's path between real network stacks: the links and middleboxes of Longhaul's simulator, on the wall clock.
 #[derive(Parser)]
@@ -37,8 +39,54 @@ enum Action {
     Run(RunArguments),
     /// Puts the scenario's path between two interfaces of this machine, until Ctrl-C.
     Bridge(BridgeArguments),
+    /// Sets something on a link of an emulator that runs: it holds from now on.
+    ///
+    /// What was set is recorded with its times, and written at the end as a scenario that repeats it.
+    Set(SetArguments),
+    /// Shows the emulators that run: rates, delays, queues, counters.
+    Status(StatusArguments),
     /// Removes what killed emulators have left behind. Every start does this too.
     Clean,
+}
+
+#[derive(Args)]
+struct SetArguments {
+    /// The emulator that is set, by the name that it was given by --name or its process id; needed if several run.
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// The link, for both directions; or LINK.forward, LINK.reverse.
+    link: String,
+    /// What holds from now on: rate=10Mbit/s, delay=300ms (one way), loss=1% (in the place of the link's own), down, up; several at
+    /// once.
+    #[arg(required = true, value_name = "SETTING")]
+    settings: Vec<String>,
+}
+
+#[derive(Args)]
+struct StatusArguments {
+    /// Only this emulator.
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Again each second until the emulator ends: in place on a terminal, else line below line.
+    #[arg(long)]
+    live: bool,
+    /// A list in JSON, of one object for each emulator.
+    #[arg(long, conflicts_with = "live")]
+    json: bool,
+}
+
+#[derive(Args)]
+struct ControlArguments {
+    /// A name by which `set` and `status` find this emulator  [default: its process id]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+}
+
+#[derive(Args)]
+struct AsItWasArguments {
+    /// Where a scenario that repeats what was set is written at the end, if something was  [default: in the user's runtime directory]
+    #[arg(long, value_name = "FILE")]
+    as_it_was: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -145,6 +193,11 @@ struct RunArguments {
     /// satellite.forward.out (at the far end), pep.in, pep.out (a middlebox), all; may be repeated.
     #[arg(long = "tap", value_name = "POINT")]
     taps: Vec<String>,
+    #[command(flatten)]
+    control: ControlArguments,
+    /// Shows the links each second on standard error: rates, queues, drops.
+    #[arg(long)]
+    live: bool,
     /// Print the summary as JSON.
     #[arg(long)]
     json: bool,
@@ -161,6 +214,13 @@ struct BridgeArguments {
     capture: CaptureArguments,
     #[command(flatten)]
     stats: StatsArguments,
+    #[command(flatten)]
+    control: ControlArguments,
+    #[command(flatten)]
+    as_it_was: AsItWasArguments,
+    /// Shows the links each second on standard error: rates, queues, drops.
+    #[arg(long)]
+    live: bool,
     /// The interface that stands for the node where the first flow begins.
     first: String,
     /// The interface that stands for the node where it ends.
@@ -181,7 +241,12 @@ struct ShellArguments {
     serve: Vec<String>,
     #[command(flatten)]
     capture: CaptureArguments,
-    /// Counts packets while the command runs: in the title of the terminal, or on standard error if that is a file.
+    #[command(flatten)]
+    control: ControlArguments,
+    #[command(flatten)]
+    as_it_was: AsItWasArguments,
+    /// Counts packets while the command runs: in the title of the terminal, or with all links on standard error if that is a file.
+    /// `longhaul-emu status --live` shows links in another terminal.
     #[arg(long)]
     live: bool,
     /// Whose TCP programs have: this machine's with its settings, or the scenario's as close as the kernel gets (buffers, options,
@@ -221,14 +286,19 @@ fn main() -> ExitCode {
     };
     // Before the first thread.
     let prepared = match cli.command {
-        Action::Bridge(_) => Ok(()),
-        Action::Shell(_) | Action::Run(_) | Action::Clean => own_run::prepare(),
+        Action::Bridge(_) | Action::Set(_) | Action::Status(_) => Ok(()),
+        Action::Shell(_) | Action::Run(_) => {
+            own_run::enter_user_namespace().and_then(|()| own_run::prepare())
+        }
+        Action::Clean => own_run::prepare(),
     };
     let result = prepared.and_then(|()| Signals::watch()).and_then(|signals| {
         let result = match &cli.command {
             Action::Shell(arguments) => run_shell(arguments, !cli.json_errors, &signals),
             Action::Run(arguments) => run_scenario(arguments, !cli.json_errors, &signals.stop),
             Action::Bridge(arguments) => run_bridge(arguments, &signals.stop),
+            Action::Set(arguments) => set(arguments),
+            Action::Status(arguments) => status(arguments, &signals.stop),
             Action::Clean => clean(),
         };
         match result {
@@ -352,6 +422,9 @@ fn run_shell(arguments: &ShellArguments, may_print: bool, signals: &Signals) -> 
         notice: (may_print && !arguments.quiet).then_some(warn as fn(&str)),
         started: (may_print && !arguments.quiet).then_some(note as fn(&str)),
         progress: counters.and_then(Counters::progress),
+        links: counters == Some(Counters::Lines),
+        name: arguments.control.name.clone(),
+        as_it_was: arguments.as_it_was.as_it_was.clone(),
         bounds: arguments.stats.bounds.bounds(),
     };
     if let Some(counters) = counters {
@@ -403,7 +476,7 @@ impl Counters {
     fn progress(self) -> Option<fn(&driver::Status)> {
         match self {
             Counters::Title => Some(|status| print::show(format_args!("\x1b]2;{}\x07", counted(status)))),
-            Counters::Lines => Some(|status| print::note(counted(status))),
+            Counters::Lines => Some(tell_links),
             Counters::Nowhere => None,
         }
     }
@@ -431,6 +504,9 @@ fn print_moved(moved: &moved::Moved) {
     for warning in &moved.warnings {
         warn(warning);
     }
+    for text in &moved.notes {
+        note(text);
+    }
     print::note(format_args!("longhaul-emu: {} (kernel {})", moved.lateness, kernel::release()));
     for why in &moved.invalid {
         print::note(format_args!("warning: INVALID: {why}"));
@@ -440,11 +516,15 @@ fn print_moved(moved: &moved::Moved) {
 fn run_bridge(arguments: &BridgeArguments, stop: &AtomicBool) -> Result<ExitCode, Error> {
     let scenario = arguments.scenario.load()?;
     priority::check_bridge_capabilities()?;
-    let live = std::io::stderr().is_terminal();
+    let shown = arguments.live;
+    let live = std::io::stderr().is_terminal() && !shown;
     let options = bridge::Options {
         driver: arguments.scenario.driver(),
         capture: arguments.capture.wanted(),
-        progress: live.then_some(tell as fn(&driver::Status)),
+        progress: progress(shown, live),
+        links: shown,
+        name: arguments.control.name.clone(),
+        as_it_was: arguments.as_it_was.as_it_was.clone(),
         notice: Some(warn),
         bounds: arguments.stats.bounds.bounds(),
     };
@@ -476,7 +556,8 @@ fn run_scenario(arguments: &RunArguments, may_print: bool, stop: &AtomicBool) ->
     priority::check_capabilities()?;
     let stem = arguments.scenario.file.file_stem().unwrap_or_default().to_string_lossy();
     let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("results/{stem}-emulated")));
-    let live = !arguments.quiet && !arguments.json && std::io::stderr().is_terminal();
+    let shown = arguments.live;
+    let live = !arguments.quiet && !arguments.json && std::io::stderr().is_terminal() && !shown;
     let options = run::Options {
         out: out.clone(),
         driver: arguments.scenario.driver(),
@@ -486,7 +567,9 @@ fn run_scenario(arguments: &RunArguments, may_print: bool, stop: &AtomicBool) ->
         taps: arguments.taps.clone(),
         addresses: arguments.addresses.addresses.clone(),
         started: (may_print && !arguments.quiet).then_some(note as fn(&str)),
-        progress: live.then_some(tell as fn(&driver::Status)),
+        progress: progress(shown, live),
+        links: shown,
+        name: arguments.control.name.clone(),
         write_table: longhaul_parquet::write,
     };
     let summary = run::run(&scenario, &options, stop)?;
@@ -505,13 +588,96 @@ fn run_scenario(arguments: &RunArguments, may_print: bool, stop: &AtomicBool) ->
     Ok(if invalid { ExitCode::from(INVALID) } else { ExitCode::SUCCESS })
 }
 
+/// How far a run is: with all links if they are to be `shown`, else on one line if that is a terminal (`live`).
+fn progress(shown: bool, live: bool) -> Option<fn(&driver::Status)> {
+    shown.then_some(tell_links as fn(&driver::Status)).or(live.then_some(tell as fn(&driver::Status)))
+}
+
+/// Lines that were shown last, and the links in them.
+static BOARD: Mutex<(show::Board, Vec<serde_json::Value>)> = Mutex::new((show::Board::new(), vec![]));
+
+/// Counters and links, in place on a terminal.
+fn tell_links(status: &driver::Status) {
+    let (board, before) = &mut *BOARD.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut lines = vec![counted(status)];
+    lines.extend(show::lines(&status.links, before));
+    before.clone_from(&status.links);
+    print::show(board.frame(&lines, terminal::columns(std::io::stderr())));
+}
+
+fn set(arguments: &SetArguments) -> Result<ExitCode, Error> {
+    let words: Vec<&String> = std::iter::once(&arguments.link).chain(&arguments.settings).collect();
+    let answer = control::ask(arguments.name.as_deref(), &serde_json::json!({ "set": words }))?;
+    print::line(answer["done"].as_str().unwrap_or_default())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn status(arguments: &StatusArguments, stop: &AtomicBool) -> Result<ExitCode, Error> {
+    let request = serde_json::json!({ "status": true });
+    let of = |name: &str| control::ask(Some(name), &request).map(|mut answer| answer["status"].take());
+    let names = match &arguments.name {
+        Some(name) => vec![name.clone()],
+        None => control::running(),
+    };
+    if arguments.json {
+        // One that has ended meanwhile does not run.
+        let all: Vec<serde_json::Value> = match &arguments.name {
+            Some(name) => vec![of(name)?],
+            None => names.iter().filter_map(|name| of(name).ok()).collect(),
+        };
+        let text =
+            serde_json::to_string_pretty(&all).map_err(|why| Error::system("print the status", why))?;
+        print::line(text)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if names.is_empty() {
+        print::line("no emulator of this user is running")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (mut board, mut before) = (show::Board::new(), vec![]);
+    loop {
+        let (mut lines, mut links) = (vec![], vec![]);
+        for name in &names {
+            let status = match of(name) {
+                Ok(status) => status,
+                Err(error) if arguments.name.is_some() && before.is_empty() => return Err(error),
+                Err(_) => continue,
+            };
+            let own = status["links"].as_array().cloned().unwrap_or_default();
+            lines.push(show::head(&status));
+            let earlier: Vec<serde_json::Value> = before
+                .iter()
+                .filter(|(other, _)| other == name)
+                .map(|(_, link): &(String, serde_json::Value)| link.clone())
+                .collect();
+            lines.extend(show::lines(&own, &earlier).into_iter().map(|line| format!("  {line}")));
+            links.extend(own.into_iter().map(|link| (name.clone(), link)));
+        }
+        if lines.is_empty() {
+            return Ok(ExitCode::SUCCESS);
+        }
+        let width = if arguments.live { terminal::columns(std::io::stdout()) } else { None };
+        print::lines(board.frame(&lines, width))?;
+        if !arguments.live {
+            return Ok(ExitCode::SUCCESS);
+        }
+        before = links;
+        for _ in 0..50 {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+}
+
 /// Live counters on one line of the terminal.
 fn tell(status: &driver::Status) {
     print::show(format_args!("\r{} ", counted(status)));
 }
 
 fn counted(status: &driver::Status) -> String {
-    let driver::Status { now, delivered, moved, dropped, latest } = status;
+    let driver::Status { now, delivered, moved, dropped, latest, .. } = status;
     let (seconds, megabytes) = (now.as_secs_f64(), *delivered as f64 / 1e6);
     let latest = latest.as_secs_f64() * 1e6;
     let delivered = if *delivered > 0 { format!("{megabytes:9.2} MB delivered  ") } else { String::new() };

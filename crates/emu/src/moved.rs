@@ -25,6 +25,8 @@ pub struct Moved {
     pub announced: Vec<String>,
     /// Other notices for the user.
     pub warnings: Vec<String>,
+    /// What else there is to know.
+    pub notes: Vec<String>,
     /// What hosts have lost by themselves: of each its name, and counters that are not 0.
     pub losses: Vec<(String, Vec<Loss>)>,
 }
@@ -53,6 +55,7 @@ impl Moved {
             unrouted: world.unrouted,
             announced,
             warnings,
+            notes: vec![],
             losses,
         }
     }

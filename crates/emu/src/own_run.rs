@@ -1,21 +1,95 @@
-//! A `/run` of the emulator's own, where that of the machine belongs to somebody else: for root of a user namespace
+//! What an emulator without root makes for itself: a user namespace, in which it may make network namespaces, and a `/run` of its own.
+//!
+//! The latter where that of the machine belongs to somebody else: for root of a user namespace
 //! (user_namespaces(7)), who may make network namespaces, but not write down their names in the machine's `/run`. It is a mount of this
 //! process alone, and goes with it, as do its namespaces.
 
-use crate::{Error, namespace, registry};
+use crate::{Error, kernel, namespace, priority, registry};
 use nix::fcntl::AtFlags;
 use nix::mount::{MsFlags, mount};
-use nix::unistd::{AccessFlags, faccessat};
+use nix::sched::{CloneFlags, unshare};
+use nix::unistd::{AccessFlags, Gid, Uid, faccessat, getegid, geteuid};
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 const RUN: &str = "/run";
 /// All users of a machine, as the first user namespace has them.
 const ALL_USERS: u64 = u32::MAX as u64;
 
-/// Makes one if it is needed, with everything in it that the machine's has, but for the directories that the emulator writes to. The
+/// Who has started the emulator, if it has entered a user namespace by itself.
+static CALLER: OnceLock<(Uid, Gid)> = OnceLock::new();
+
+/// The user who has started the emulator, if it has entered a user namespace by itself, where it is root: commands are to run as that
+/// user.
+pub(crate) fn caller() -> Option<(Uid, Gid)> {
+    CALLER.get().copied()
+}
+
+/// Enters a user namespace, if this process is no root's and lacks what network namespaces take. The process must not have started any
+/// thread.
+///
+/// # Errors
+/// What the system refuses, with the setting that makes it refuse.
+pub fn enter_user_namespace() -> Result<(), Error> {
+    let (uid, gid) = (geteuid(), getegid());
+    if uid.is_root() || priority::may_make_namespaces() {
+        return Ok(());
+    }
+    let failed = |why: String| {
+        let hint = what_forbids(|path| fs::read_to_string(path).ok());
+        Error::system(
+            "make a user namespace, by which the emulator works without root",
+            format!("{why}{hint}"),
+        )
+    };
+    kernel::remember();
+    // A network namespace of its own is one that `ip` may come back to.
+    let flags = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET;
+    unshare(flags).map_err(|why| failed(why.desc().to_string()))?;
+    // Groups of the caller cannot be kept, and none may be given up.
+    for (file, text) in [
+        ("setgroups", "deny".to_string()),
+        ("uid_map", format!("0 {uid} 1")),
+        ("gid_map", format!("0 {gid} 1")),
+    ] {
+        fs::write(format!("/proc/self/{file}"), text).map_err(|why| failed(format!("{file}: {why}")))?;
+    }
+    // Security modules may permit one that has no privileges in it.
+    if !priority::may_make_namespaces() {
+        return Err(failed("it has no privileges".to_string()));
+    }
+    let _ = CALLER.set((uid, gid));
+    Ok(())
+}
+
+/// Settings by which machines forbid user namespaces to users, with the value that does, and what permits them.
+const FORBIDS: [(&str, &str, &str); 3] = [
+    ("kernel/apparmor_restrict_unprivileged_userns", "1", "0"),
+    ("kernel/unprivileged_userns_clone", "0", "1"),
+    ("user/max_user_namespaces", "0", "10000"),
+];
+
+/// What to do, by the settings of this machine.
+fn what_forbids(read: impl Fn(&str) -> Option<String>) -> String {
+    let found = FORBIDS.iter().find(|(name, value, _)| {
+        read(&format!("/proc/sys/{name}")).is_some_and(|text| text.trim() == *value)
+    });
+    match found {
+        Some((name, value, right)) => {
+            let name = name.replace('/', ".");
+            format!(
+                "; {name} is {value} here: run the emulator with sudo, or permit it: sudo sysctl {name}={right}"
+            )
+        }
+        None => "; run the emulator with sudo; in a container see \"In a container\" of docs/emulator.md"
+            .to_string(),
+    }
+}
+
+/// Makes a `/run` if it is needed, with everything in it that the machine's has, but for the directories that the emulator writes to. The
 /// process must not have started any thread.
 ///
 /// # Errors
@@ -27,7 +101,8 @@ pub fn prepare() -> Result<(), Error> {
             && faccessat(nix::fcntl::AT_FDCWD, *directory, may, AtFlags::AT_EACCESS).is_err()
     };
     let written = [RUN, namespace::DIRECTORY, registry::DIRECTORY];
-    if !in_user_namespace() || !written.iter().any(refused) {
+    // In a namespace that was just entered, mounts are another one's, whoever may write there.
+    if caller().is_none() && (!in_user_namespace() || !written.iter().any(refused)) {
         return Ok(());
     }
     let failed = |why: String| Error::system(format!("make a {RUN} of the emulator's own"), why);
@@ -82,6 +157,24 @@ fn is_of_all_users(map: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As reports about Ubuntu 24.04, Debian before 11 and hardened machines have it.
+    #[test]
+    fn what_forbids_user_namespaces_is_named() {
+        let machine = |name: &'static str, value: &'static str| {
+            what_forbids(move |path| path.ends_with(name).then(|| format!("{value}\n")))
+        };
+        assert_eq!(
+            machine("apparmor_restrict_unprivileged_userns", "1"),
+            "; kernel.apparmor_restrict_unprivileged_userns is 1 here: run the emulator with sudo, or permit it: \
+             sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0"
+        );
+        assert!(
+            machine("unprivileged_userns_clone", "0").contains("sysctl kernel.unprivileged_userns_clone=1")
+        );
+        assert!(machine("max_user_namespaces", "0").contains("sysctl user.max_user_namespaces=10000"));
+        assert!(machine("max_user_namespaces", "96365").starts_with("; run the emulator with sudo"));
+    }
 
     #[test]
     fn the_first_user_namespace_has_all_users_as_they_are() {

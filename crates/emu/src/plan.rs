@@ -103,6 +103,7 @@ impl<'a> Plan<'a> {
             seed: scenario.run.seed,
             ties: scenario.run.ties,
             hosts: Hosts::default(),
+            changeable: true,
         };
         let stages = network.middleboxes.ids().map(|id| Stage::new(scenario, network, id));
         let of_hosts = ids(hosts.len())

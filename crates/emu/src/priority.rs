@@ -83,6 +83,11 @@ pub fn check_capabilities() -> Result<(), Error> {
     all_there(missing)
 }
 
+/// Whether network namespaces may be made.
+pub(crate) fn may_make_namespaces() -> bool {
+    missing_here(&[NET_ADMIN, SYS_ADMIN]).is_empty()
+}
+
 /// Checks that interfaces may be bridged.
 ///
 /// # Errors

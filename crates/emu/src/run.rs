@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::capture::{self, Capture, Taps};
+use crate::control::{AsItWas, Control, show};
 use crate::driver::{self, Driven, Live, Status, ports};
 use crate::facts;
 use crate::finished::{Finished, Measured};
@@ -54,6 +55,10 @@ pub struct Options {
     pub started: Option<fn(&str)>,
     /// Called about once a second.
     pub progress: Option<fn(&Status)>,
+    /// With `progress`: shows links.
+    pub links: bool,
+    /// The emulator's name for requests while it runs; without, its process id.
+    pub name: Option<String>,
     /// Makes the content of a table's file: Parquet, in a program that has it.
     pub write_table: fn(&Table) -> std::io::Result<Vec<u8>>,
 }
@@ -67,6 +72,7 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
     refuse_what_cannot_run(scenario, &network)?;
     raise_limit(scenario, &network)?;
     let output = Output::new(&options.out, &run_id(scenario), options.force)?;
+    let control = Control::open(options.name.as_deref(), scenario, &network)?;
     let testbed =
         Testbed::new(scenario, &network, &hosts_of(&network), TcpOf::Scenario, &options.addresses, stop)?;
     if let Some(started) = options.started {
@@ -83,13 +89,17 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
     let progress: IdVec<FlowId, Progress> = network.flows.iter().map(|_| Progress::default()).collect();
     let flows = flows_of(scenario, &network, &testbed, &progress);
     let began = time::Instant::now();
-    let (driven, measured) = play(scenario, &network, &testbed, &flows, capture, options, stop)?;
+    let (driven, measured) = play(scenario, &testbed, &flows, capture, &control, options, stop)?;
     let wall_s = began.elapsed().as_secs_f64();
     let mut driven = driven;
     let not_captured = capture::finish(driven.watcher.taps.take());
     let device_drops = testbed.hosts.iter().map(Host::device_drops).sum::<u64>() + driven.refused;
     let mut warnings = testbed.warnings.clone();
     warnings.append(&mut driven.warnings);
+    warnings.extend(control.warning());
+    let as_it_was = control.as_it_was(driven.ended.since(Instant::ZERO));
+    // The predictions of a result are those of the scenario that was planned.
+    warnings.extend(as_it_was.as_ref().map(|was| was.in_words(AsItWas::FILE)));
     warnings.extend(losses::in_words(&testbed.losses()));
     warnings.extend(driven.world.unrouted.sentences());
     drop(flows);
@@ -123,6 +133,9 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
         timing_json: &format!("{timing:#}\n"),
     };
     files.write(output.directory())?;
+    if let Some(was) = as_it_was {
+        was.write(&output.directory().join(AsItWas::FILE))?;
+    }
     output.complete()?;
     Ok(summary)
 }
@@ -225,13 +238,14 @@ fn spec_of<'a>(scenario: &'a Scenario, instance: &FlowInstance) -> &'a FlowSpec 
 /// Starts all threads, watches, and stops them.
 fn play(
     scenario: &Scenario,
-    network: &Network,
     testbed: &Testbed,
     flows: &IdVec<FlowId, Flow<'_>>,
     taps: Taps,
+    control: &Control<'_>,
     options: &Options,
     stop: &AtomicBool,
 ) -> Result<(Driven<Recorder>, IdVec<FlowId, Measured>), Error> {
+    let network = control.network();
     let over_tcp: Vec<&Flow<'_>> = flows.iter().filter(|flow| flow.spec.quic().is_none()).collect();
     let listeners = over_tcp.iter().map(|flow| flow.listen()).collect::<Result<Vec<_>, Error>>()?;
     let over_quic = QuicFlows::of(flows, &network.quic_connections(scenario), scenario.run.qlog);
@@ -273,7 +287,9 @@ fn play(
             workers.push(thread::Builder::new().spawn_scoped(scope, play).map_err(no_thread)?);
         }
         let clock = start.ready().ok_or(Error::Interrupted)?;
-        let mut watch = Watch::new(scenario, flows);
+        let served = &live;
+        scope.spawn(move || control.serve(clock, served, || over.load(Ordering::Relaxed)));
+        let mut watch = Watch::new(scenario, network, flows);
         let watched = watch.until_the_end(clock, &live, options, stop);
         // Links stand still when the time is over: what the connections' ends do to them does not count.
         driven_enough.store(true, Ordering::Relaxed);
@@ -310,6 +326,7 @@ fn namespace_of(flow: &Flow<'_>) -> Result<(), Error> {
 /// Samples of the senders while the run goes on.
 struct Watch<'a> {
     scenario: &'a Scenario,
+    network: &'a Network,
     flows: &'a IdVec<FlowId, Flow<'a>>,
     rows: Vec<FlowRow>,
     measured: IdVec<FlowId, Measured>,
@@ -318,7 +335,7 @@ struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    fn new(scenario: &'a Scenario, flows: &'a IdVec<FlowId, Flow<'a>>) -> Self {
+    fn new(scenario: &'a Scenario, network: &'a Network, flows: &'a IdVec<FlowId, Flow<'a>>) -> Self {
         let measured = |_: &Flow<'_>| Measured {
             info_before: TcpInfo::default(),
             netstat: None,
@@ -331,6 +348,7 @@ impl<'a> Watch<'a> {
         };
         Watch {
             scenario,
+            network,
             flows,
             rows: vec![],
             measured: flows.iter().map(measured).collect(),
@@ -361,7 +379,8 @@ impl<'a> Watch<'a> {
                 }
             }
             if let Some(tell) = options.progress.filter(|_| now >= next_told) {
-                tell(&Status { delivered: self.delivered(), ..live.status(now) });
+                let links = if options.links { show::links(self.network, &live.readings()) } else { vec![] };
+                tell(&Status { delivered: self.delivered(), links, ..live.status(now) });
                 next_told += Duration::from_secs(1);
             }
             if now >= end || options.until_done && self.is_done() {

@@ -3,6 +3,7 @@
 use crate::account::Account;
 use crate::capture;
 use crate::command::{self, Task};
+use crate::control::{Control, show};
 use crate::driver::{self, Live, Status, ports};
 use crate::internet::Opened;
 use crate::kernel::TcpOf;
@@ -15,7 +16,7 @@ use crate::signals::Signals;
 use crate::start::Start;
 use crate::testbed::{Host, Testbed, hosts_of};
 use crate::world::World;
-use crate::{Error, internet, namespace};
+use crate::{Error, internet, namespace, own_run};
 use ipnet::IpNet;
 use longhaul_scenario::{Network, Scenario};
 use longhaul_segment::pcapng::LinkType;
@@ -55,6 +56,12 @@ pub struct Options {
     pub started: Option<fn(&str)>,
     /// Called about once a second.
     pub progress: Option<fn(&Status)>,
+    /// With `progress`: shows links.
+    pub links: bool,
+    /// The emulator's name for requests while it runs; without, its process id.
+    pub name: Option<String>,
+    /// Where the scenario as it was is written if something was set; without, beside the socket.
+    pub as_it_was: Option<PathBuf>,
     /// What is still to be believed.
     pub bounds: Bounds,
 }
@@ -96,6 +103,7 @@ pub fn run(scenario: &Scenario, options: &Options, signals: &Signals) -> Result<
             }
         }),
     };
+    let control = Control::open(options.name.as_deref(), scenario, &network)?;
     let mut testbed =
         Testbed::new(scenario, &network, &nodes, options.tcp, &options.addresses, &signals.stop)?;
     let mut world = World::new(Plan::new(scenario, &network, &testbed.addresses(), &testbed.ranges)?);
@@ -108,6 +116,7 @@ pub fn run(scenario: &Scenario, options: &Options, signals: &Signals) -> Result<
     }
     let (view, notice) = names::view(reach);
     testbed.warnings.extend(notice);
+    testbed.warnings.extend(control.warning());
     let mut ports = ports(&testbed)?;
     let taps = capture::taps(scenario, &network, options.capture.as_ref(), LinkType::Ip)?;
     let (done, live) = (&AtomicBool::new(false), &Live::default());
@@ -129,7 +138,10 @@ pub fn run(scenario: &Scenario, options: &Options, signals: &Signals) -> Result<
                 }
             }
             let over = || done.load(Ordering::Relaxed);
-            let watch = scope.spawn(move || live.watch(clock, options.progress, None, over));
+            let links = || if options.links { show::links(&network, &live.readings()) } else { vec![] };
+            let watch = scope.spawn(move || live.watch(clock, options.progress, links, None, over));
+            let control = &control;
+            scope.spawn(move || control.serve(clock, live, over));
             let status = serve_and_run(&testbed, at, options, &view, signals);
             done.store(true, Ordering::Relaxed);
             let _ = watch.join();
@@ -141,13 +153,22 @@ pub fn run(scenario: &Scenario, options: &Options, signals: &Signals) -> Result<
     let status = status?;
     let driven = driven.ok_or(Error::Interrupted)?;
     let device_drops = testbed.hosts.iter().map(Host::device_drops).sum();
-    let moved = Moved::new(driven, testbed.warnings.clone(), testbed.losses(), device_drops, options.bounds);
+    let as_it_was = control.keep(driven.ended, options.as_it_was.as_deref())?;
+    let losses = testbed.losses();
+    let mut moved = Moved::new(driven, testbed.warnings.clone(), losses, device_drops, options.bounds);
+    moved.notes.extend(as_it_was);
     Ok(Outcome { status, moved })
 }
 
 /// Opens the way out at the first host that is not the one at `at`. Returns its number.
 fn open_internet(testbed: &mut Testbed, at: NodeId) -> Result<(HostId, Opened), Error> {
     let far = testbed.hosts.iter().position(|host| host.node != at);
+    if own_run::caller().is_some() {
+        return Err(Error::Unsupported(
+            "--internet needs root (sudo): users may not connect the path with this machine's network"
+                .to_string(),
+        ));
+    }
     let far =
         far.ok_or_else(|| Error::Unsupported("there is no other host to reach the Internet by".to_string()))?;
     Ok((HostId::new(far), internet::open(testbed, far)?))
@@ -210,6 +231,9 @@ fn shell_of(account: Option<&Account>) -> String {
 
 /// What was set, in one line.
 fn set_up(testbed: &Testbed, options: &Options) -> String {
+    if own_run::caller().is_some() {
+        return format!("{}; without root: in a user namespace, where commands run as you", testbed.tcp);
+    }
     let account = options.account.as_ref();
     let account = account.map(|account| format!("; commands run as {} (--user root: as root)", account.name));
     format!("{}{}", testbed.tcp, account.unwrap_or_default())

@@ -71,6 +71,33 @@ pub(crate) fn run_as(command: &mut Command, uid: Uid, gid: Gid, groups: Vec<Gid>
     }
 }
 
+/// Has a command run in a user namespace of its own, in which root of this one has these numbers: as a user, without any privilege here.
+pub(crate) fn run_as_user_of_namespace(command: &mut Command, uid: Uid, gid: Gid) {
+    let maps = [(c"/proc/self/uid_map", format!("{uid} 0 1")), (c"/proc/self/gid_map", format!("{gid} 0 1"))];
+    let enter = move || {
+        nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWUSER)?;
+        for (place, map) in &maps {
+            // SAFETY: the path is a string with a zero at its end, the text lives throughout the calls with its stated length, and the
+            // file is closed by nobody else.
+            unsafe {
+                let file = libc::open(place.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+                check(file)?;
+                let written = libc::write(file, map.as_ptr().cast(), map.len());
+                let failed = io::Error::last_os_error();
+                libc::close(file);
+                if written != map.len() as isize {
+                    return Err(failed);
+                }
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec calls are made that POSIX and Linux allow there; they read what was allocated before.
+    unsafe {
+        command.pre_exec(enter);
+    }
+}
+
 /// Sets an integer option of a TCP socket.
 pub(crate) fn set_tcp_option(socket: &impl AsRawFd, option: libc::c_int, value: i32) -> io::Result<()> {
     let len = size_of::<i32>() as libc::socklen_t;
@@ -273,4 +300,14 @@ pub(crate) fn interface_name(number: libc::c_int) -> io::Result<String> {
     }
     let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
     Ok(String::from_utf8_lossy(&name[..end]).into_owned())
+}
+
+/// Columns of a terminal; `None` if it is none, or has no size.
+pub(crate) fn columns(terminal: &impl AsRawFd) -> Option<usize> {
+    // SAFETY: `winsize` consists of integers, for which zeros are a value; the kernel writes at most its size.
+    let (asked, size) = unsafe {
+        let mut size: libc::winsize = std::mem::zeroed();
+        (libc::ioctl(terminal.as_raw_fd(), libc::TIOCGWINSZ, &raw mut size), size)
+    };
+    (asked == 0 && size.ws_col > 0).then(|| usize::from(size.ws_col))
 }

@@ -1,9 +1,17 @@
 //! The terminal that the emulator was started at, while a command has it.
 
+use crate::sys;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 use nix::unistd::{Pid, getpgrp, tcgetpgrp, tcsetpgrp};
 use std::fs::{File, OpenOptions};
+use std::io::IsTerminal;
+use std::os::fd::AsRawFd;
+
+/// Columns of a terminal; `None` if it is none.
+pub fn columns(terminal: impl IsTerminal + AsRawFd) -> Option<usize> {
+    if terminal.is_terminal() { sys::columns(&terminal) } else { None }
+}
 
 /// The terminal, and how it was.
 pub(crate) struct Terminal {

@@ -239,8 +239,10 @@ fn make_host(
     burst: Option<u64>,
 ) -> Result<(Host, Vec<String>), Error> {
     namespace::add(&namespace)?;
+    let pings = kernel::who_may_ping();
     let (tun, mut missing) = namespace::within(&namespace, || {
         let tun = open_tun()?;
+        kernel::let_ping(&pings);
         Ok((tun, settings.apply()?))
     })?;
     let Settings { route, mtu, .. } = settings;

@@ -7,6 +7,7 @@
 
 use crate::addresses::Ranges;
 use crate::connections::{Connections, FIRST_OWN, LONGEST_HEADER, Leaving, LinkHeader, Outside, Seen};
+use crate::driver::{LinkChange, LinkReading};
 use crate::frame::{self, Frame, OwnPacket, Shape};
 use crate::freight::Frames;
 use crate::icmp::{self, Report, is_for_many};
@@ -248,6 +249,23 @@ impl World {
     /// A link, to look at its counters.
     pub fn link(&mut self, link: LinkId) -> &mut Link<Frame> {
         self.fabric.link(link)
+    }
+
+    /// A link goes on by another script.
+    pub fn follow(&mut self, change: LinkChange) {
+        let LinkChange { link, schedule } = change;
+        self.fabric.follow(link, schedule);
+    }
+
+    /// How all links are.
+    pub fn readings(&mut self, now: Instant) -> Vec<LinkReading> {
+        let of = |link: &mut Link<Frame>| LinkReading {
+            at: now,
+            scripted: link.script_at(now),
+            waiting: link.occupancy(now),
+            stats: link.stats(now),
+        };
+        (0..self.fabric.link_count()).map(|link| of(self.fabric.link(LinkId::new(link)))).collect()
     }
 
     /// From now on, what is for no host's address goes to this one, multicast apart, and what is in the ranges of hosts; IPv6 only with

@@ -129,6 +129,8 @@ fn nothing_is_left_however_often_it_runs() {
             until_done: true,
             taps: vec!["all".to_string()],
             started: None,
+            links: false,
+            name: None,
             progress: None,
             write_table: longhaul_parquet::write,
         };

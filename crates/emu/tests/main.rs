@@ -1,5 +1,6 @@
 //! All tests of the emulator, in one program: each program of its own would be linked with the whole library, and Cargo runs them one after the other.
 
+mod at_work;
 mod bed;
 mod bridges;
 mod captures;

@@ -458,6 +458,72 @@ fn a_user_namespace_is_enough() {
     std::fs::remove_file(file).unwrap();
 }
 
+/// A user's own shell, without any privilege and without `unshare`: commands are the user's, with his files, may ping as in reports
+/// about namespaces that let nobody. From inside it is set as any other.
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn a_user_runs_it_without_root() {
+    if !can_run(&["unshare", "setpriv", "ping", "mknod"]) {
+        return;
+    }
+    let file = scenario("user", PATH);
+    let emulator = world_executable("user");
+    let home = std::env::temp_dir().join(format!("longhaul-emu-home-{}", std::process::id()));
+    std::fs::create_dir(&home).unwrap();
+    std::os::unix::fs::chown(&home, Some(65534), Some(65534)).unwrap();
+    let device = std::env::temp_dir().join(format!("longhaul-emu-user-tun-{}", std::process::id()));
+    let as_user = |mode: &str, arguments: &[&str]| {
+        let script = format!(
+            "mknod {0} c 10 200; chmod {mode} {0}; mount --bind {0} /dev/net/tun; exec setpriv --reuid 65534 --regid 65534 \
+             --clear-groups env HOME={1} XDG_RUNTIME_DIR={1} \"$@\"",
+            device.display(),
+            home.display()
+        );
+        let mut rootless = Command::new("unshare");
+        rootless.args(["--mount", "sh", "-c", &script, "sh"]).arg(&emulator.0).args(arguments);
+        let output = rootless.stdin(Stdio::null()).output().unwrap();
+        let _ = std::fs::remove_file(&device);
+        output
+    };
+    let path = file.to_str().unwrap();
+    let inside = format!(
+        "id -u; id -g; echo mine > $HOME/file; ping -q -c 2 -i 0.2 $LONGHAUL_NEAR; awk '/CapEff/{{print $2}}' /proc/self/status; \
+         {0} set --name user link.forward delay=90ms; ping -q -c 1 $LONGHAUL_NEAR",
+        emulator.0.display()
+    );
+    let output = as_user("666", &["shell", path, "--name", "user", "--", "sh", "-c", &inside]);
+    let (said, notes) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{said}{notes}");
+    assert!(
+        said.starts_with("65534\n65534\n")
+            && said.contains("2 received")
+            && said.contains("0000000000000000"),
+        "{said}"
+    );
+    assert!(said.contains("link.forward delay=90ms from "), "{said}{notes}");
+    let times: Vec<f64> = said
+        .lines()
+        .filter_map(|line| line.strip_prefix("rtt ")?.split(['=', '/']).nth(4)?.trim().parse().ok())
+        .collect();
+    assert!(times.len() == 2 && (50.0..110.0).contains(&times[0]) && times[1] >= 110.0, "{times:?} {said}");
+    assert!(notes.contains("in a user namespace, where commands run as you"), "{notes}");
+    let owner = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(home.join("file")).unwrap());
+    assert_eq!(owner, 65534);
+    for (arguments, why) in [
+        (&["shell", path, "--internet", "--", "true"][..], "--internet needs root"),
+        (&["shell", path, "--user", "daemon", "--", "true"], "only root may run commands as somebody else"),
+        (&["bridge", path, "lo", "lo"], "CAP_NET_RAW"),
+    ] {
+        let output = as_user("666", arguments);
+        let notes = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && notes.contains(why), "{notes}");
+    }
+    let output = as_user("600", &["shell", path, "--", "true"]);
+    assert!(text(&output.stderr).contains("chmod 666 /dev/net/tun"), "{}", text(&output.stderr));
+    std::fs::remove_dir_all(home).unwrap();
+    std::fs::remove_file(file).unwrap();
+}
+
 /// The emulator where every user may execute it; removed at the end.
 struct Anybody(PathBuf);
 
@@ -586,5 +652,10 @@ fn counters_are_never_among_what_a_command_prints() {
     assert_eq!(left, "line 1\r\nline 2\r\nline 3\r\nline 4\r\n");
     let output = run("live-file", PATH, &["-q", "--live"], "echo mine; sleep 1.5");
     assert_eq!(text(&output.stdout), "mine\n");
-    assert!(text(&output.stderr).lines().all(|line| line.contains(" packets ")), "{}", text(&output.stderr));
+    let notes = text(&output.stderr);
+    let (links, counts): (Vec<&str>, Vec<&str>) = notes.lines().partition(|line| line.starts_with("link."));
+    assert!(
+        links.len() == 2 * counts.len() && counts.iter().all(|line| line.contains(" packets ")),
+        "{notes}"
+    );
 }

@@ -21,7 +21,7 @@ use crate::topology::Topology;
 use crate::ways::Ways;
 use longhaul_middlebox::QueueState;
 use longhaul_path::link::Fate;
-use longhaul_path::{Link, Packet};
+use longhaul_path::{Link, LinkConfig, Packet, Schedule};
 use longhaul_scenario::{DirectedLink, Step};
 use longhaul_units::{Duration, Id, IdVec, Instant, LinkId};
 use std::cmp::{Ordering, Reverse};
@@ -130,11 +130,13 @@ impl<F: Freight> Fabric<F> {
     where
         F: Default,
     {
-        let links: IdVec<LinkId, Link<F::Packet>> = topology
-            .links
-            .iter()
-            .map(|link| Link::among(&topology.hosts, &link.config, topology.seed, &link.name))
-            .collect();
+        let make = |DirectedLink { config, name, .. }: &DirectedLink| match topology.changeable
+            && changeable(config)
+        {
+            true => Link::changeable(&topology.hosts, config, topology.seed, name),
+            false => Link::among(&topology.hosts, config, topology.seed, name),
+        };
+        let links: IdVec<LinkId, Link<F::Packet>> = topology.links.iter().map(make).collect();
         let ways = Ways::new(topology);
         let private_ahead = |link: LinkId| {
             let fed_in_order = ways.predecessor[link].flatten().is_some_and(|before| links[before].is_fifo());
@@ -234,6 +236,13 @@ impl<F: Freight> Fabric<F> {
     /// A link, to look at its counters.
     pub fn link(&mut self, link: LinkId) -> &mut Link<F::Packet> {
         &mut self.links[link].link
+    }
+    /// A link goes on by another script, in which all that was before now is the same. Only in a [`Topology::changeable`] world, for
+    /// a link that is [`changeable`].
+    pub fn follow(&mut self, link: LinkId, schedule: Schedule) {
+        let entry = &mut self.links[link];
+        entry.link.follow(schedule);
+        self.timeline.set(link.index(), entry.link.next_event());
     }
     /// What waits for a link, at the router that feeds it.
     pub fn queue_state(&mut self, link: LinkId, now: Instant) -> QueueState {
@@ -569,11 +578,22 @@ impl<F: Freight> Fabric<F> {
 
     #[cold]
     fn report_discarded(&mut self, observer: &mut impl Observer<F>, now: Instant, link: LinkId) {
-        for (packet, cause) in self.links[link].link.take_dropped() {
+        let link_at_work = &mut self.links[link].link;
+        for (at, packet, cause) in link_at_work.take_lost() {
+            observer.dropped(at, link, &packet, &self.freight, cause);
+            self.freight.release(packet);
+        }
+        for (packet, cause) in link_at_work.take_dropped() {
             observer.dropped(now, link, &packet, &self.freight, cause);
             self.freight.release(packet);
         }
     }
+}
+
+/// Whether a script may change while its link is at work: a line that compresses headers does so in the order in which packets come,
+/// with all departures known.
+pub fn changeable(config: &LinkConfig) -> bool {
+    config.serial.is_none_or(|serial| serial.compression().is_none())
 }
 
 #[inline]

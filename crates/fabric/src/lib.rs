@@ -12,7 +12,7 @@ mod timeline;
 mod topology;
 mod ways;
 
-pub use fabric::{Ahead, Arrival, Fabric, Source};
+pub use fabric::{Ahead, Arrival, Fabric, Source, changeable};
 pub use freight::{Freight, Observer, Port};
 pub use stage::Stage;
 pub use timeline::{Key, Timeline};

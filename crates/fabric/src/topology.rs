@@ -30,4 +30,6 @@ pub struct Topology<'a> {
     pub ties: Ties,
     /// Hosts of packets, where these do not state them.
     pub hosts: Hosts,
+    /// Scripts of links may change while the world is at work: [`crate::Fabric::follow`].
+    pub changeable: bool,
 }

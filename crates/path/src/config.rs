@@ -30,7 +30,7 @@ pub struct LinkConfig {
     pub queue: QueueSpec,
     /// Loss without congestion.
     pub loss: Option<LossSpec>,
-    /// Scripted changes of rate and delay.
+    /// Scripted changes of rate, delay and loss.
     pub changes: Vec<Change>,
     /// Scripted outages.
     pub outages: Vec<Outage>,

@@ -14,6 +14,7 @@ use crate::{
     DropCause, Histogram, Hosts, LinkConfig, LossModel, LossPlace, OverheadSpec, Packet, Random, SerialSpec,
 };
 use longhaul_units::{Duration, Instant, Rate};
+pub use readings::Scripted;
 use readings::Waited;
 use std::collections::VecDeque;
 
@@ -78,6 +79,14 @@ struct Rest<P> {
     ready_at: Instant,
     /// The rate that the discipline was last notified of (other disciplines).
     rate: Rate,
+    /// When its transmission began.
+    started: Instant,
+    /// What was lost at the end of its transmission, and when (other disciplines).
+    lost: Vec<(Instant, P, DropCause)>,
+    /// No packet takes less from the end of its transmission to the far end; zero where that is of no use.
+    least_delay: Duration,
+    /// Transmissions need not be ended in time, only before what comes next: the discipline does nothing then.
+    ends_later: bool,
     /// What the discipline has done to packets that it had taken in, and all marks.
     report: Report<P>,
     /// Packets and bytes transmitted (other disciplines).
@@ -103,13 +112,36 @@ impl<P: Packet + Send + 'static> Link<P> {
         seed: u64,
         name: &str,
     ) -> Self {
+        Link::build(hosts, config, grants, false, seed, name)
+    }
+
+    /// A link whose script may change while it is at work: [`Link::follow`]. It decides nothing before its time, which costs an event
+    /// for the end of each transmission. A line that compresses headers cannot be one.
+    pub fn changeable(hosts: &Hosts, config: &LinkConfig, seed: u64, name: &str) -> Self {
+        Link::build(hosts, config, config.grants.build(), true, seed, name)
+    }
+
+    fn build(
+        hosts: &Hosts,
+        config: &LinkConfig,
+        grants: Option<Box<dyn Grants>>,
+        may_change: bool,
+        seed: u64,
+        name: &str,
+    ) -> Self {
         let model = |place| {
             let spec = config.loss.as_ref().filter(|spec| spec.place() == place)?;
             Some(spec.start(Random::stream(seed, &format!("{name} loss"))))
         };
         let pace = Pace::new(config.schedule(), config.rate, grants);
-        let discipline = config.queue.build(config.rate, hosts, seed, name);
-        let plain = config.loss.is_none()
+        let mut discipline = config.queue.build(config.rate, hosts, seed, name);
+        let ends_later = may_change && !matches!(discipline, Discipline::Queue(_));
+        let least_delay = pace.schedule.least_delay();
+        if may_change {
+            discipline = Discipline::Queue(discipline.holding(config.rate));
+        }
+        let plain = !may_change
+            && config.loss.is_none()
             && config.trace.loss.is_none()
             && config.outages.is_empty()
             && config.jitter.is_none()
@@ -141,7 +173,7 @@ impl<P: Packet + Send + 'static> Link<P> {
             rest: Box::new(Rest {
                 pace,
                 before_queue: model(LossPlace::BeforeQueue),
-                wire: Wire::new(config, model(LossPlace::Wire), seed, name),
+                wire: Wire::new(config, may_change, model(LossPlace::Wire), seed, name),
                 serial: config.serial,
                 overhead: config.overhead,
                 dropped: [0; 6],
@@ -150,6 +182,10 @@ impl<P: Packet + Send + 'static> Link<P> {
                 in_service: None,
                 ready_at: Instant::FAR_FUTURE,
                 rate: config.rate,
+                started: Instant::ZERO,
+                lost: vec![],
+                least_delay: if ends_later { least_delay } else { Duration::ZERO },
+                ends_later,
                 report: Report::default(),
                 transmitted: Occupancy::default(),
             }),
@@ -252,7 +288,7 @@ impl<P: Packet + Send + 'static> Link<P> {
 
     fn offer_to_queue(&mut self, now: Instant, packet: &mut P, coder: &mut impl LineCoder<P>) -> Fate {
         let len = packet.wire_len();
-        if !self.plain && self.rest.before_queue.as_mut().is_some_and(|model| model.is_lost(now, len)) {
+        if !self.plain && self.is_lost_before_queue(now, len) {
             return self.drop_for(DropCause::Loss);
         }
         self.clear_backlog(now);
@@ -292,6 +328,11 @@ impl<P: Packet + Send + 'static> Link<P> {
         } else {
             self.leave(departure, len, packet, coder)
         }
+    }
+
+    fn is_lost_before_queue(&mut self, now: Instant, len: u32) -> bool {
+        let Rest { before_queue: Some(model), pace, .. } = &mut *self.rest else { return false };
+        pace.schedule.loss_at(now).is_none() && model.is_lost(now, len)
     }
 
     #[inline(always)]
@@ -341,7 +382,7 @@ impl<P: Packet + Send + 'static> Link<P> {
         } else if self.rest.in_service.is_none() {
             arrival.min(self.rest.ready_at)
         } else {
-            arrival.min(self.transmitter.free_at)
+            arrival.min(self.transmitter.free_at + self.rest.least_delay)
         }
     }
 
@@ -394,6 +435,9 @@ impl<P: Packet + Send + 'static> Link<P> {
             self.backlog.begin(free_at, last_time, last_len);
         }
         if self.transmitter.free_at <= now {
+            if !self.fifo && self.rest.ends_later {
+                self.end_services(now);
+            }
             self.backlog.clear();
         } else {
             self.backlog.remove_until(now);

@@ -3,10 +3,10 @@
 
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::trace::LinkTrace;
-use longhaul_units::{Duration, Instant, Rate, Size};
+use longhaul_units::{Duration, Instant, Probability, Rate, Size};
 
-/// A change of rate or delay at a point in time; it holds until the next one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// A change of rate, delay or loss at a point in time; it holds until the next one.
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Change {
     /// When, counted from the start of the run.
     pub at: Duration,
@@ -14,6 +14,8 @@ pub struct Change {
     pub rate: Option<Rate>,
     /// The new propagation delay, if it changes.
     pub delay: Option<Duration>,
+    /// The probability that a packet is lost, if it changes: independently, in the place of the link's own losses.
+    pub loss: Option<Probability>,
 }
 
 /// What happens to packets during an outage.
@@ -39,10 +41,10 @@ pub struct Outage {
 }
 
 impl Outage {
-    fn begin(&self) -> Instant {
+    pub(crate) fn begin(&self) -> Instant {
         Instant::ZERO + self.start
     }
-    fn end(&self) -> Instant {
+    pub(crate) fn end(&self) -> Instant {
         self.begin() + self.duration
     }
 }
@@ -120,8 +122,10 @@ impl Spans {
 pub struct Schedule {
     rate: Steps<Rate>,
     delay: Steps<Duration>,
+    /// `None` as long as the link's own losses hold.
+    loss: Steps<Option<Probability>>,
     fades: Spans,
-    /// Rate and delay never change, and nothing is held: the common case is one division.
+    /// Rate, delay and loss never change, and nothing is held: the common case is one division.
     constant: bool,
     last_size: (u32, Duration),
     /// What stands in the place of rate or delay.
@@ -135,6 +139,7 @@ impl Schedule {
         let nominal =
             Steps::new(rate, changes.iter().filter_map(|c| Some((at(c), c.rate?))).collect::<Vec<_>>());
         let delays = changes.iter().filter_map(|c| Some((at(c), c.delay?))).collect::<Vec<_>>();
+        let losses = changes.iter().filter_map(|c| Some((at(c), Some(c.loss?)))).collect::<Vec<_>>();
         let holds = Spans::of(outages, OutageMode::Hold);
         let mut times: Vec<Instant> = nominal.steps.iter().map(|(time, _)| *time).collect();
         times.extend(holds.0.iter().flat_map(|(begin, end)| [*begin, *end]));
@@ -146,10 +151,11 @@ impl Schedule {
             .map(|time| (time, if holds.contain(time) { Rate::ZERO } else { look.at(time) }))
             .collect();
         let fades = Spans::of(outages, OutageMode::Drop);
-        let constant = steps.len() == 1 && delays.is_empty();
+        let constant = steps.len() == 1 && delays.is_empty() && losses.is_empty();
         Schedule {
             rate: Steps { steps, cursor: 0 },
             delay: Steps::new(delay, delays),
+            loss: Steps::new(None, losses),
             fades,
             constant,
             last_size: (0, Duration::ZERO),
@@ -165,7 +171,24 @@ impl Schedule {
         self
     }
 
-    /// True if rate and delay never change and nothing is held.
+    /// Becomes another one, in which all that was before is the same. What it follows stays, with what has been used of it.
+    pub(crate) fn replace(&mut self, other: Schedule) {
+        let trace = std::mem::take(&mut self.trace);
+        *self = Schedule { trace, ..other };
+    }
+
+    /// No packet is on its way for less, whenever it leaves.
+    pub(crate) fn least_delay(&self) -> Duration {
+        let scripted = self.delay.steps.iter().map(|(_, delay)| *delay).min().unwrap_or_default();
+        self.trace.delay.as_ref().and_then(|delay| delay.values().iter().copied().min()).unwrap_or(scripted)
+    }
+
+    /// True if the rate follows a measurement.
+    pub(crate) fn has_measured_rate(&self) -> bool {
+        self.trace.rate.is_some()
+    }
+
+    /// True if rate, delay and loss never change and nothing is held.
     pub fn is_constant(&self) -> bool {
         self.constant
     }
@@ -218,6 +241,11 @@ impl Schedule {
             Some(delay) => delay.at(now),
             None => self.delay.at(now),
         }
+    }
+
+    /// The probability that a script gives for the loss of what leaves at `now`, if one does.
+    pub fn loss_at(&mut self, now: Instant) -> Option<Probability> {
+        if self.loss.steps.len() == 1 { None } else { self.loss.at(now) }
     }
 
     /// The rate, and the delay, from `time` on, wherever the last look was.
@@ -307,8 +335,12 @@ mod tests {
     #[test]
     fn a_transmission_spans_a_change_of_rate() {
         // 1000 bytes at 8 Mbit/s for 0.5 ms (500 bytes), the other 500 at 4 Mbit/s take 1 ms.
-        let change =
-            Change { at: Duration::from_micros(500), rate: Some(Rate::from_bps(4_000_000)), delay: None };
+        let change = Change {
+            at: Duration::from_micros(500),
+            rate: Some(Rate::from_bps(4_000_000)),
+            delay: None,
+            loss: None,
+        };
         let mut schedule = Schedule::new(Rate::from_bps(8_000_000), ms(1), &[change], &[]);
         assert_eq!(schedule.transmission_end(at(0), 1000).as_nanos(), 1_500_000);
         assert_eq!(schedule.capacity_bits(at(0), at(1)), 4000.0 + 2000.0);
@@ -316,7 +348,8 @@ mod tests {
 
     #[test]
     fn the_mean_rate_counts_changes_and_outages_of_both_kinds() {
-        let change = Change { at: ms(10_000), rate: Some(Rate::from_bps(4_000_000)), delay: None };
+        let change =
+            Change { at: ms(10_000), rate: Some(Rate::from_bps(4_000_000)), delay: None, loss: None };
         let outage = |start, mode| Outage { start: ms(start), duration: ms(2_000), mode };
         let outages = [outage(12_000, OutageMode::Drop), outage(16_000, OutageMode::Hold)];
         let schedule = Schedule::new(Rate::from_bps(8_000_000), ms(1), &[change], &outages);
@@ -336,7 +369,7 @@ mod tests {
             let mut changes = vec![];
             for _ in 0..draw(12) {
                 let rate = (draw(4) > 0).then(|| Rate::from_bps(1_000 * draw(9)));
-                changes.push(Change { at: ms(draw(40)), rate, delay: None });
+                changes.push(Change { at: ms(draw(40)), rate, delay: None, loss: None });
             }
             let mut outages = vec![];
             for _ in 0..draw(6) {
@@ -375,7 +408,7 @@ mod tests {
 
     #[test]
     fn a_rate_of_zero_for_ever_never_ends() {
-        let change = Change { at: ms(1), rate: Some(Rate::ZERO), delay: None };
+        let change = Change { at: ms(1), rate: Some(Rate::ZERO), delay: None, loss: None };
         let mut schedule = Schedule::new(Rate::from_bps(8_000), ms(1), &[change], &[]);
         assert_eq!(schedule.transmission_end(at(0), 1000), Instant::FAR_FUTURE);
     }
@@ -391,8 +424,8 @@ mod tests {
     #[test]
     fn what_holds_from_a_time_on_is_known_without_a_look() {
         let changes = [
-            Change { at: ms(5), rate: None, delay: Some(ms(40)) },
-            Change { at: ms(9), rate: Some(Rate::from_bps(4_000)), delay: None },
+            Change { at: ms(5), rate: None, delay: Some(ms(40)), loss: None },
+            Change { at: ms(9), rate: Some(Rate::from_bps(4_000)), delay: None, loss: None },
         ];
         let schedule = Schedule::new(Rate::from_bps(8_000), ms(20), &changes, &[]);
         let found = [4, 5, 8, 9, 99].map(|t| schedule.from(at(t)));
@@ -406,7 +439,7 @@ mod tests {
 
     #[test]
     fn a_hand_over_changes_the_delay() {
-        let change = Change { at: ms(5), rate: None, delay: Some(ms(40)) };
+        let change = Change { at: ms(5), rate: None, delay: Some(ms(40)), loss: None };
         let mut schedule = Schedule::new(Rate::from_bps(8_000), ms(20), &[change], &[]);
         assert_eq!(schedule.delay_at(at(4)), ms(20));
         assert_eq!(schedule.delay_at(at(5)), ms(40));

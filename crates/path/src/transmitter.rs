@@ -54,6 +54,11 @@ impl Pace {
     pub fn rate_at(&mut self, now: Instant) -> Rate {
         self.constant.unwrap_or_else(|| self.schedule.rate_at(now))
     }
+    /// Goes on by another script, in which all that was before is the same. A measured rate goes on where it is.
+    pub fn follow(&mut self, schedule: Schedule) {
+        self.schedule.replace(schedule);
+        self.constant = None;
+    }
     /// When the transmission of a packet may begin that came at `arrival`, if not before `start`.
     #[cold]
     pub fn granted(&mut self, arrival: Instant, start: Instant, len: u32) -> Instant {

@@ -13,6 +13,8 @@ use longhaul_units::{Duration, Instant};
 /// See above.
 pub(crate) struct Wire {
     loss: Option<LossModel>,
+    /// Decides on losses while a script gives their probability.
+    scripted: Option<Box<Random>>,
     /// Probabilities of loss over time that were measured.
     measured: Option<(Series<f64>, Random)>,
     /// The far end detects that a frame was damaged.
@@ -31,13 +33,21 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// The wire of a link, with its model of loss if that is on the wire.
-    pub fn new(config: &LinkConfig, loss: Option<LossModel>, seed: u64, name: &str) -> Self {
+    /// The wire of a link, with its model of loss if that is on the wire. What happens there may change later.
+    pub fn new(
+        config: &LinkConfig,
+        may_change: bool,
+        loss: Option<LossModel>,
+        seed: u64,
+        name: &str,
+    ) -> Self {
         let probability = config.duplication;
         let twice = RandomLoss { probability, place: LossPlace::Wire };
         let stream = || Random::stream(seed, &format!("{name} duplication"));
         Wire {
             loss,
+            scripted: (may_change || config.changes.iter().any(|change| change.loss.is_some()))
+                .then(|| Box::new(Random::stream(seed, &format!("{name} scripted loss")))),
             measured: (config.trace.loss.clone())
                 .map(|series| (series, Random::stream(seed, &format!("{name} measured loss")))),
             notices_damage: config.serial.is_some_and(|serial| serial.framing.notices_damage()),
@@ -73,9 +83,16 @@ impl Wire {
         coder: &mut impl LineCoder<P>,
     ) -> Result<Instant, DropCause> {
         let measured = |(series, random): &mut (Series<f64>, Random)| random.uniform() < series.at(departure);
-        if self.loss.as_mut().is_some_and(|model| model.is_lost(departure, len))
-            || self.measured.as_mut().is_some_and(measured)
-        {
+        let is_lost = match schedule.loss_at(departure) {
+            Some(probability) => {
+                self.scripted.as_mut().is_some_and(|random| random.uniform() < probability.get())
+            }
+            None => {
+                self.loss.as_mut().is_some_and(|model| model.is_lost(departure, len))
+                    || self.measured.as_mut().is_some_and(measured)
+            }
+        };
+        if is_lost {
             coder.lost(self.notices_damage);
             return Err(DropCause::Loss);
         }

@@ -184,6 +184,7 @@ fn run(
         while link.next_event() <= until && link.next_event() < Instant::FAR_FUTURE {
             let at = link.next_event();
             outcome.received.extend(link.poll(at).map(|packet| (at, packet)));
+            outcome.dropped.extend(link.take_lost().map(|(_, packet, _)| packet));
             outcome.dropped.extend(link.take_dropped().map(|(packet, _)| packet));
         }
     };
@@ -205,6 +206,7 @@ fn run(
             Fate::Queue => link.enqueue(now, packet),
             Fate::Dropped(_) | Fate::Lost(..) => outcome.dropped.push(packet),
         }
+        outcome.dropped.extend(link.take_lost().map(|(_, packet, _)| packet));
         outcome.dropped.extend(link.take_dropped().map(|(packet, _)| packet));
         prop_assert!(within(queue.limit().fixed(), &mut link, now), "limit {}", queue.limit());
         let bits = link.stats(now).transmitted_bytes * 8;

@@ -3,6 +3,7 @@
 //! [`load`] reads a file strictly, and [`Network::new`] expands its shorthands into nodes, directed links and
 //! single flows. Worlds (the simulator, the emulator) start from there.
 
+mod at_work;
 mod error;
 mod inherit;
 mod linux;
@@ -24,6 +25,7 @@ mod traffic;
 mod udp;
 mod validate;
 
+pub use at_work::LinkSetting;
 pub use error::ScenarioError;
 pub use load::{load, load_with, resolved_json, resolved_toml, resolved_tomls, run_id, run_ids, schema_json};
 pub use longhaul_traffic::{AppSpec, Draw, Ending, NumberTable, TraceBegin, TraceSpec, Volume};

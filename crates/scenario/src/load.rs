@@ -555,6 +555,14 @@ fn place_by_names(place: &[Key], scenario: &Scenario) -> String {
     place.iter().map(part).collect::<Vec<_>>().join(".")
 }
 
+/// The last name on the way to a place.
+pub(crate) fn name_of_setting(place: &[Key]) -> Option<&'static str> {
+    place.iter().rev().find_map(|key| match *key {
+        Key::Field(name) => Some(name),
+        Key::Index(_) => None,
+    })
+}
+
 /// Byte offset of the deepest part of `path` that the text has.
 fn locate(text: &str, path: &[Key]) -> Option<usize> {
     let document = DeTable::parse(text).ok()?;

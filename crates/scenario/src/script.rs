@@ -2,12 +2,12 @@
 //! each table the times that its seed gives, up to its end.
 
 use longhaul_path::{Change, Outage, OutageMode};
-use longhaul_units::{Duration, Random, Rate};
+use longhaul_units::{Duration, Probability, Random, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A change of rate or delay at a point in time; it holds until the next one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+/// A change of rate, delay or loss at a point in time; it holds until the next one.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Change")]
 pub struct ChangeSpec {
@@ -31,6 +31,10 @@ pub struct ChangeSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-maximum" = "1 h"))]
     pub delay: Option<Duration>,
+    /// The new loss, if it changes: each packet is lost with this probability after its transmission, independently, in the place of
+    /// the link's own losses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Probability>,
 }
 
 /// A time during which nothing gets through, once or again and again; or, with `up` and `down`, such times at random.
@@ -131,7 +135,19 @@ fn bounded(field: &'static str, span: Duration, every: Duration) -> Result<(), (
     ))
 }
 
+impl From<Change> for ChangeSpec {
+    fn from(change: Change) -> ChangeSpec {
+        let Change { at, rate, delay, loss } = change;
+        ChangeSpec { at, every: None, jitter: Duration::ZERO, drift: Duration::ZERO, rate, delay, loss }
+    }
+}
+
 impl ChangeSpec {
+    /// Nothing of it is random.
+    pub(crate) fn is_certain(&self) -> bool {
+        self.jitter.is_zero() && self.drift.is_zero()
+    }
+
     fn times(&self) -> Times {
         Times { first: self.at, every: self.every, jitter: self.jitter, drift: self.drift }
     }
@@ -143,6 +159,11 @@ impl ChangeSpec {
 }
 
 impl OutageSpec {
+    /// Nothing of it is random.
+    pub(crate) fn is_certain(&self) -> bool {
+        self.up.is_none() && self.jitter.is_zero() && self.drift.is_zero()
+    }
+
     fn times(&self) -> Times {
         let first = self.start.unwrap_or_default();
         Times { first, every: self.every, jitter: self.jitter, drift: self.drift }
@@ -191,9 +212,9 @@ impl OutageSpec {
 pub(crate) fn changes(tables: &[ChangeSpec], end: Duration, seed: u64, stream: &str) -> Vec<Change> {
     let of_table = |(index, table): (usize, &ChangeSpec)| {
         let mut random = Random::stream(seed, &format!("{stream} {index}"));
-        let (rate, delay) = (table.rate, table.delay);
+        let ChangeSpec { rate, delay, loss, .. } = *table;
         let times = table.times().until(end, &mut random);
-        times.into_iter().map(move |at| Change { at, rate, delay })
+        times.into_iter().map(move |at| Change { at, rate, delay, loss })
     };
     tables.iter().enumerate().flat_map(of_table).collect()
 }

@@ -167,7 +167,7 @@ macro_rules! with_link_settings {
             corruption: CorruptionSpec,
             /// Outages, by a script or at random.
             outages: Vec<OutageSpec>,
-            /// Scripted changes of rate and delay.
+            /// Scripted changes of rate, delay and loss.
             changes: Vec<ChangeSpec>,
             /// Measurements, in files, that rate, delay or loss follow.
             trace: LinkTraceSpec,

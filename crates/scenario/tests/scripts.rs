@@ -53,7 +53,12 @@ fn what_happens_once_is_as_before() {
     );
     assert_eq!(
         changes,
-        [Change { at: Duration::from_secs(300), rate: Some(Rate::from_bps(1_000_000)), delay: None }]
+        [Change {
+            at: Duration::from_secs(300),
+            rate: Some(Rate::from_bps(1_000_000)),
+            delay: None,
+            loss: None
+        }]
     );
     assert_eq!(seconds(outages.iter().map(|outage| outage.start)), [3.0]);
 }

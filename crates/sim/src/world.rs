@@ -136,6 +136,7 @@ impl<'a> World<'a> {
             seed,
             ties,
             hosts: network.hosts_of_endpoints(),
+            changeable: false,
         };
         // The link on which an endpoint sends, if its application does not act by itself.
         let sends_on = |row: usize| {
@@ -207,7 +208,8 @@ impl<'a> World<'a> {
             let changes = config.changes.iter().flat_map(|change| {
                 let rate = change.rate.map(|rate| ("link_rate", rate.as_bps() as f64));
                 let delay = change.delay.map(|delay| ("link_delay", delay.as_secs_f64()));
-                [rate, delay].into_iter().flatten().map(|(kind, value)| (change.at, kind, value))
+                let loss = change.loss.map(|loss| ("link_loss", loss.get()));
+                [rate, delay, loss].into_iter().flatten().map(|(kind, value)| (change.at, kind, value))
             });
             let outages = config.outages.iter().flat_map(|outage| {
                 let length = outage.duration.as_secs_f64();

@@ -1,4 +1,4 @@
-"""Draws what links did into time series: outages, handovers and changes of rate and delay, as `events.parquet` has them."""
+"""Draws what links did into time series: outages, handovers and changes of rate, delay and loss, as `events.parquet` has them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DENSE, _PARTS = 200, 100
 
 
 def mark(axes: Axes, result: Result, view: View, links: Iterable[int], *, named: bool = True) -> None:
-    """Outages and handovers as grey bands, changes of rate or delay as dotted lines; `named` in the legend, once for each kind."""
+    """Outages and handovers as grey bands, changes of rate, delay or loss as dotted lines; `named` in the legend, once for each kind."""
     start, end = view.span(result)
     events = course.events(result).filter(pl.col("link").is_in(list(links)) & (pl.col("time_s") > 0))
     down = events.filter(kind="link_down")
@@ -34,6 +34,7 @@ def mark(axes: Axes, result: Result, view: View, links: Iterable[int], *, named:
         ("outage", down.filter(~handed_over), _band),
         ("rate changes", events.filter(kind="link_rate"), _line),
         ("delay changes", events.filter(kind="link_delay"), _line),
+        ("loss changes", events.filter(kind="link_loss"), _line),
     )
     for number, (what, rows, draw) in enumerate(kinds):
         ends = pl.when(kind="link_down").then(pl.col("time_s") + pl.col("value")).otherwise(pl.col("time_s"))
@@ -96,7 +97,7 @@ def _band(axes: Axes, span: tuple[float, float], _number: int, label: str | None
 
 
 def _line(axes: Axes, span: tuple[float, float], number: int, label: str | None) -> None:
-    dots: tuple[int, tuple[float, ...]] = ((0, ()), (0, ()), (0, (1, 2)), (0, (3, 2, 1, 2)))[number]
+    dots: tuple[int, tuple[float, ...]] = ((0, ()), (0, ()), (0, (1, 2)), (0, (3, 2, 1, 2)), (0, (5, 2)))[number]
     axes.axvline(span[0], color=style.LIMIT, linewidth=0.9, linestyle=dots, label=label)
 
 

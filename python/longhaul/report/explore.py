@@ -719,7 +719,12 @@ _PARTS = 100
 def _marks(result: Result) -> list[dict[str, Any]]:
     """Handovers, outages and changes of links, to be drawn behind the lines: every one, by kind and link, with a name that counts them."""
     frame = result.events
-    words = {"link_down": "outage", "link_rate": "rate changes", "link_delay": "delay changes"}
+    words = {
+        "link_down": "outage",
+        "link_rate": "rate changes",
+        "link_delay": "delay changes",
+        "link_loss": "loss changes",
+    }
     content = content_of(result)
     span = float(result.summary["duration_s"])
     found: dict[tuple[str, str, str], dict[float, float]] = {}

@@ -292,7 +292,12 @@ fn together() -> Vec<Row> {
 }
 
 fn change(at: u64, rate: f64) -> Change {
-    Change { at: Duration::from_secs(at), rate: Some(Rate::from_bps_f64(rate * 1e6)), delay: None }
+    Change {
+        at: Duration::from_secs(at),
+        rate: Some(Rate::from_bps_f64(rate * 1e6)),
+        delay: None,
+        loss: None,
+    }
 }
 
 fn changes() -> Vec<Row> {

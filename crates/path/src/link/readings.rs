@@ -3,7 +3,7 @@
 use super::Link;
 use crate::queue::{Discipline, Occupancy};
 use crate::{DropCause, Histogram, LinkStats, Packet};
-use longhaul_units::Instant;
+use longhaul_units::{Duration, Instant, Probability, Rate};
 
 /// The time integral of the packets that wait, without the one in transmission, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,6 +13,19 @@ pub(super) struct Waited {
     until: Instant,
     /// What was still to come at the beginning, for disciplines that decide on arrival: they record a wait when it begins.
     open_at_start: u128,
+}
+
+/// What holds on a link at some time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Scripted {
+    /// The rate; zero while the transmitter is stopped.
+    pub rate: Rate,
+    /// The propagation delay of what leaves then.
+    pub delay: Duration,
+    /// The probability of loss, if a script gives it.
+    pub loss: Option<Probability>,
+    /// False in an outage that drops packets.
+    pub up: bool,
 }
 
 impl<P: Packet + Send + 'static> Link<P> {
@@ -28,11 +41,11 @@ impl<P: Packet + Send + 'static> Link<P> {
     /// The time in seconds that packets have waited from [`Link::measure_waits`] to `now`, summed over them: the integral of the
     /// number that wait, without the one in transmission.
     pub fn waited_secs(&mut self, now: Instant) -> f64 {
+        self.clear_backlog(now);
         if matches!(self.discipline, Discipline::Queue(_)) {
             self.integrate_waiting(now);
             return self.rest.waited.sum as f64 / 1e9;
         }
-        self.clear_backlog(now);
         let recorded = self.waits.as_ref().map_or(0, |waits| waits.sum_nanos());
         (recorded + self.rest.waited.open_at_start - self.backlog.waiting_to_come(now)) as f64 / 1e9
     }
@@ -114,6 +127,17 @@ impl<P: Packet + Send + 'static> Link<P> {
         complete + (bits - to_come).max(0.0)
     }
 
+    /// What holds at `now` by the link's script. Looks never go back in time.
+    pub fn script_at(&mut self, now: Instant) -> Scripted {
+        let schedule = &mut self.rest.pace.schedule;
+        Scripted {
+            rate: schedule.rate_at(now),
+            delay: schedule.delay_at(now),
+            loss: schedule.loss_at(now),
+            up: !schedule.in_fade(now),
+        }
+    }
+
     /// What waits or is being transmitted at `now`.
     pub fn occupancy(&mut self, now: Instant) -> Occupancy {
         self.clear_backlog(now);
@@ -131,12 +155,7 @@ impl<P: Packet + Send + 'static> Link<P> {
 
     /// The average queue that the discipline goes by, in packets, as of the last arrival; `None` if it goes by none.
     pub fn average_queue(&self) -> Option<f64> {
-        match &self.discipline {
-            Discipline::Red(queue) => Some(queue.average_packets()),
-            Discipline::Queue(queue) => queue.average(),
-            Discipline::Admission(queue) => queue.average(),
-            Discipline::DropTail(_) => None,
-        }
+        self.discipline.average()
     }
 
     /// The largest number of packets in the system since the last call.

@@ -2,6 +2,7 @@
 
 use super::{Fate, Link};
 use crate::queue::Discipline;
+use crate::schedule::Schedule;
 use crate::serial::Plain;
 use crate::{DropCause, Packet};
 use longhaul_units::{Duration, Instant};
@@ -24,6 +25,29 @@ impl<P: Packet + Send + 'static> Link<P> {
         if self.rest.in_service.is_none() {
             self.serve_next(now);
         }
+    }
+
+    /// Goes on by another script of rate, delay, loss and outages, in which all that was before now is the same. Only for links made by
+    /// [`Link::changeable`]; a measurement that it follows goes on.
+    pub fn follow(&mut self, schedule: Schedule) {
+        self.rest.pace.follow(schedule);
+        if self.rest.ends_later {
+            self.rest.least_delay = self.rest.pace.schedule.least_delay();
+        }
+        self.transmitter.last_len = 0;
+        if self.rest.pace.schedule.has_measured_rate() {
+            return;
+        }
+        if let Some((_, packet)) = &self.rest.in_service {
+            let (start, len) = (self.rest.started, self.line_len(packet.wire_len()));
+            self.transmitter.free_at = self.rest.pace.schedule.transmission_end(start, len);
+        }
+    }
+
+    /// Packets that were lost at the end of their transmission, which was then, with the cause; before those of
+    /// [`Link::take_dropped`].
+    pub fn take_lost(&mut self) -> std::vec::Drain<'_, (Instant, P, DropCause)> {
+        self.rest.lost.drain(..)
     }
 
     /// Packets that the discipline has dropped after taking them in, with the cause.
@@ -83,6 +107,7 @@ impl<P: Packet + Send + 'static> Link<P> {
             let start = self.rest.pace.granted(arrived, now.max(arrived), len);
             self.record_wait(start - arrived);
             self.transmitter.send(&mut self.rest.pace, start, len);
+            self.rest.started = start;
             self.rest.in_service = Some((arrived, packet));
         }
     }
@@ -95,7 +120,7 @@ impl<P: Packet + Send + 'static> Link<P> {
             Fate::Arrives(arrival) => {
                 self.carry(arrival, packet);
             }
-            Fate::Dropped(cause) | Fate::Lost(cause, _) => self.rest.report.drop(packet, cause),
+            Fate::Dropped(cause) | Fate::Lost(cause, _) => self.rest.lost.push((departure, packet, cause)),
             Fate::Queue => unreachable!("the wire does not queue"),
         }
         self.serve_next(departure);

@@ -1,20 +1,14 @@
 //! A queue without a transmitter: packets wait until the one at the head is taken. The head counts as being in
 //! transmission, so that every discipline works as it does on a link.
 
-use super::{Admission, Discipline, Found, Occupancy, QueueSpec, Report, Verdict};
+use super::{Occupancy, Queue, QueueSpec, Report};
 use crate::{DropCause, Hosts, Packet};
-use longhaul_units::{Instant, Rate, Size};
-use std::collections::VecDeque;
+use longhaul_units::{Instant, Rate};
 
 /// Packets that wait under some discipline.
 pub struct HeldQueue<P> {
-    discipline: Discipline<P>,
+    queue: Box<dyn Queue<P>>,
     head: Option<P>,
-    /// What waits behind the head (disciplines that decide on arrival).
-    waiting: VecDeque<P>,
-    behind: Occupancy,
-    rate: Rate,
-    idle_since: Instant,
     report: Report<P>,
 }
 
@@ -22,55 +16,23 @@ impl<P: Packet + Send + 'static> HeldQueue<P> {
     /// An empty queue. The discipline works as for a link of this rate; its random streams follow from seed and name.
     pub fn new(spec: &QueueSpec, rate: Rate, seed: u64, name: &str) -> Self {
         HeldQueue {
-            discipline: spec.build(rate, &Hosts::default(), seed, name),
+            queue: spec.build(rate, &Hosts::default(), seed, name).holding(rate),
             head: None,
-            waiting: VecDeque::new(),
-            behind: Occupancy::default(),
-            rate,
-            idle_since: Instant::ZERO,
             report: Report::default(),
         }
     }
 
     /// A packet comes in. It, or others, may be dropped: see [`HeldQueue::take_dropped`].
-    pub fn enqueue(&mut self, now: Instant, mut packet: P) {
-        let len = packet.wire_len();
+    pub fn enqueue(&mut self, now: Instant, packet: P) {
         let in_service = self.head.as_ref().map_or(0, Packet::wire_len);
-        let found = self.found(now, in_service);
-        let verdict = match &mut self.discipline {
-            Discipline::DropTail(queue) => queue.admit(now, &found, len),
-            Discipline::Red(queue) => queue.admit(now, &found, len),
-            Discipline::Admission(queue) => queue.admit(now, &found, len),
-            Discipline::Queue(queue) => {
-                queue.enqueue(now, packet, in_service, &mut self.report);
-                if self.head.is_none() {
-                    self.head = queue.dequeue(now, &mut self.report).map(|(_, packet)| packet);
-                }
-                return;
-            }
-        };
-        match verdict {
-            Verdict::Accept => {}
-            Verdict::Mark if packet.mark_congestion() => self.report.marked += 1,
-            Verdict::Mark => return self.report.drop(packet, DropCause::Early),
-            Verdict::Drop(cause) => return self.report.drop(packet, cause),
-        }
+        self.queue.enqueue(now, packet, in_service, &mut self.report);
         if self.head.is_none() {
-            self.head = Some(packet);
-        } else {
-            self.behind.add(len);
-            self.waiting.push_back(packet);
+            self.head = self.next(now);
         }
     }
 
-    /// What a packet finds. When all of it will have left is not known; at the given rate it would be then.
-    fn found(&self, now: Instant, in_service: u32) -> Found {
-        let system = self.behind.with(in_service);
-        let free_at = match system.packets {
-            0 => self.idle_since,
-            _ => now + self.rate.transmission_time(Size::from_bytes(system.bytes)),
-        };
-        Found { system, in_service, free_at }
+    fn next(&mut self, now: Instant) -> Option<P> {
+        self.queue.dequeue(now, &mut self.report).map(|(_, packet)| packet)
     }
 
     /// The packet that leaves next.
@@ -81,23 +43,13 @@ impl<P: Packet + Send + 'static> HeldQueue<P> {
     /// The head leaves.
     pub fn dequeue(&mut self, now: Instant) -> Option<P> {
         let packet = self.head.take()?;
-        self.head = match &mut self.discipline {
-            Discipline::Queue(queue) => queue.dequeue(now, &mut self.report).map(|(_, packet)| packet),
-            _ => self.waiting.pop_front().inspect(|next| self.behind.remove(next.wire_len())),
-        };
-        if self.head.is_none() {
-            self.idle_since = now;
-        }
+        self.head = self.next(now);
         Some(packet)
     }
 
     /// All that is in the queue.
     pub fn occupancy(&self) -> Occupancy {
-        let behind = match &self.discipline {
-            Discipline::Queue(queue) => queue.waiting(),
-            _ => self.behind,
-        };
-        behind.with(self.head.as_ref().map_or(0, Packet::wire_len))
+        self.queue.waiting().with(self.head.as_ref().map_or(0, Packet::wire_len))
     }
 
     /// Dropped packets with the cause.
@@ -109,7 +61,7 @@ impl<P: Packet + Send + 'static> HeldQueue<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::HeadDropSpec;
+    use crate::queue::{Discipline, HeadDropSpec};
     use longhaul_units::{Ecn, Limit};
 
     #[derive(Clone, Copy, PartialEq, Debug)]

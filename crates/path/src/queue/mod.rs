@@ -12,6 +12,7 @@ mod flows;
 mod fq_codel;
 mod head_drop;
 mod held;
+mod holding;
 mod pie;
 pub mod red;
 #[cfg(test)]
@@ -357,5 +358,14 @@ impl<P> Discipline<P> {
     /// One that does not.
     pub fn queue(queue: impl Queue<P> + 'static) -> Self {
         Discipline::Queue(Box::new(queue))
+    }
+    /// The average queue that it goes by, in packets, as of the last arrival; `None` if it goes by none.
+    pub fn average(&self) -> Option<f64> {
+        match self {
+            Discipline::Red(queue) => Some(queue.average_packets()),
+            Discipline::Queue(queue) => queue.average(),
+            Discipline::Admission(queue) => queue.average(),
+            Discipline::DropTail(_) => None,
+        }
     }
 }

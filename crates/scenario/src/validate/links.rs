@@ -139,8 +139,8 @@ impl Checker {
         }
         for (index, change) in link.changes.iter().flatten().enumerate() {
             self.within("changes", Some(index), |check| {
-                if change.rate.is_none() && change.delay.is_none() {
-                    check.problem(&[], "a change needs a new rate, a new delay, or both");
+                if change.rate.is_none() && change.delay.is_none() && change.loss.is_none() {
+                    check.problem(&[], "a change needs a new rate, a new delay or a new loss");
                 }
                 if let Err((field, message)) = change.check(check.end) {
                     check.problem(&[field], message);
@@ -244,7 +244,8 @@ impl Checker {
             let changed = link.changes.iter().flatten().any(|change| match quantity {
                 Quantity::Rate => change.rate.is_some(),
                 Quantity::Delay => change.delay.is_some(),
-                Quantity::Loss | Quantity::Signal => false,
+                Quantity::Loss => change.loss.is_some(),
+                Quantity::Signal => false,
             });
             if changed {
                 let message = format!("the {name} follows `trace.{name}`, so no script can change it");
