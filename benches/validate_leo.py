@@ -19,6 +19,7 @@ from typing import Any
 import longhaul
 import numpy as np
 import polars as pl
+from longhaul.fitting import bend_levels, distance
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -51,20 +52,18 @@ def read(file: Path, column: str) -> tuple[Floats, Floats]:
     return times, table[column].to_numpy().astype(float)
 
 
-def slots(times: Floats, latency: Floats) -> tuple[int, Floats]:
-    """The second within 15 s at which the line bends, and the latency of each slot: the last value before."""
-    bends = np.abs(np.diff(latency, 2))
-    second = (np.floor(times[1:-1]) % SLOT_S).astype(int)
-    phase = int(np.argmax([bends[second == one].mean() for one in range(SLOT_S)]))
-    return phase, latency[1:-1][second == phase]
-
-
 def model(leo: dict[str, Any], seconds: float, think_ms: float) -> tuple[Floats, Floats]:
     """Times in s and round trips in ms of a run."""
     text = SCENARIO.format(seconds=seconds, leo=inline(leo), think=think_ms)
     with tempfile.TemporaryDirectory() as folder:
         longhaul.run(longhaul.Scenario.from_toml(text), out=Path(folder) / "run", large=True)
-        segments = pl.read_parquet(Path(folder) / "run" / "segments.parquet")
+        times, trips = round_trips(Path(folder) / "run")
+    return times, 1e3 * trips
+
+
+def round_trips(folder: Path) -> tuple[Floats, Floats]:
+    """Times of answers and round trips, in s, of requests whose packets were traced."""
+    segments = pl.read_parquet(folder / "segments.parquet")
     times, kinds = segments["time_s"].to_numpy(), segments["kind"].to_numpy()
     starts, ends = segments["start"].to_numpy(), segments["end"].to_numpy()
     sent = dict(zip(ends[kinds == 0].tolist(), times[kinds == 0].tolist(), strict=True))
@@ -72,7 +71,7 @@ def model(leo: dict[str, Any], seconds: float, think_ms: float) -> tuple[Floats,
     acked = zip(starts[kinds == 2].tolist(), times[kinds == 2].tolist(), strict=True)
     answered = [(sent.pop(start), time) for start, time in acked if start in sent]
     pairs = np.array(answered)
-    return pairs[:, 1], 1e3 * (pairs[:, 1] - pairs[:, 0])
+    return pairs[:, 1], pairs[:, 1] - pairs[:, 0]
 
 
 def inline(value: Any) -> str:
@@ -105,13 +104,6 @@ def as_logged(times: Floats, trips: Floats) -> Floats:
     return np.asarray((sums[last] - sums[first]) / (last - first))
 
 
-def distance(one: Floats, other: Floats) -> float:
-    """Kolmogorov and Smirnov's: the largest difference of two distribution functions."""
-    at = np.concatenate([one, other])
-    below = [np.searchsorted(np.sort(values), at, "right") / len(values) for values in (one, other)]
-    return float(np.abs(below[0] - below[1]).max())
-
-
 def draw(file: Path, logged: Floats, modelled: Floats) -> None:
     """The two distributions, and ten minutes of each."""
     import matplotlib.pyplot as plt
@@ -138,7 +130,7 @@ def main() -> None:
     parser.add_argument("--figure", type=Path, help="where to draw both")
     options = parser.parse_args()
     times, logged = read(options.log, options.column)
-    phase, of_slots = slots(times, logged)
+    phase, of_slots = bend_levels(logged, SLOT_S, times)
     places = {
         name: {"latitude": latitude, "longitude": longitude}
         for name, (latitude, longitude) in (("terminal", options.terminal), ("gateway", options.gateway))

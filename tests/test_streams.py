@@ -30,6 +30,7 @@ PRINTING = {
     "explain": "explain a",
     "link": "link delay 10ms loss 1%",
     "list": "list metrics",
+    "profile": "profile ping.txt --like lte",
     "run": "run small.toml --out r",
     "run --json": "run small.toml --json --out r",
     "schema": "schema",
@@ -58,6 +59,8 @@ def place(tmp_path, small_results):
     """A folder with scenarios and with two results, `a` and `b`."""
     (tmp_path / "small.toml").write_text(SMALL)
     (tmp_path / "sweep.toml").write_text(SWEEP)
+    lines = [f"64 bytes from a: icmp_seq={one} ttl=64 time={40 + one % 7} ms" for one in range(1, 61)]
+    (tmp_path / "ping.txt").write_text("PING a\n" + "\n".join(lines) + "\n")
     for name in "ab":
         (tmp_path / name).symlink_to(small_results / name)
     return tmp_path

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
-from . import outputs, watching
+from . import outputs, toml, watching
 from .document import Document
 from .errors import LonghaulError, OutputError, RunCancelled, RunError, ScenarioError
 
@@ -258,6 +258,40 @@ def register_control(name: str, source: str, control: type) -> None:
     global _has_controls
     _has_controls = True
     _core().register_control(name, source, control)
+
+
+def read_measurement(settings: dict[str, Any], quantity: str) -> tuple[list[tuple[float, float]], float]:
+    """Times in s and values (bit/s, s, shares) of a measured `rate`, `delay` or `loss`, and the length in s."""
+    core = _core()
+    try:
+        rows, period = core.read_measurement(_as_toml(settings), quantity)
+    except core.ScenarioError as error:
+        raise LonghaulError(_without_number(error)) from None
+    return list(rows), float(period)
+
+
+def read_outcomes(settings: dict[str, Any]) -> list[tuple[float, bool]] | None:
+    """Each probe of a file of `irtt` or `ping`: time in s, and whether it was lost; `None` of files of other programs."""
+    core = _core()
+    try:
+        found: list[tuple[float, bool]] | None = core.read_outcomes(_as_toml(settings))
+    except core.ScenarioError as error:
+        raise LonghaulError(_without_number(error)) from None
+    return found
+
+
+def _as_toml(settings: dict[str, Any]) -> str:
+    return "".join(f"{key} = {toml.value(value)}\n" for key, value in settings.items())
+
+
+def course(document: Document, link: int, times: list[float]) -> list[tuple[float, float]]:
+    """Rate in bit/s and delay in s of a direction of a link at times in s; `link` counts directions, two for each link."""
+    core = _core()
+    try:
+        found: list[tuple[float, float]] = core.course(document.text, document.source, link, times, document.folder)
+    except core.ScenarioError as error:
+        raise _wrong(error, document) from None
+    return found
 
 
 def schema() -> dict[str, Any]:

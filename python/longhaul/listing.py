@@ -54,7 +54,8 @@ def _sections() -> dict[str, list[dict[str, Any]]]:
     for kind, definition in _KINDS.items():
         if definition in definitions:
             by_kind[kind] = alternatives(definitions[definition])
-    by_kind |= {name: entries for name, entries in registry.items() if name != "algorithms"}
+    by_kind["profiles"] = [profile_entry(one) for one in registry.get("profiles", [])]
+    by_kind |= {name: entries for name, entries in registry.items() if name not in ("algorithms", "profiles")}
     return by_kind | {"suites": _suites()}
 
 
@@ -72,6 +73,30 @@ def _situations(suite: Any) -> list[dict[str, Any]]:
     """The situations of a suite, of those that are the same whatever is tried."""
     fixed = () if callable(suite.situations) else suite.situations
     return [{"name": one.name, "default": None, "description": f"{one.title}: {one.asks}", "unit": ""} for one in fixed]
+
+
+def profile_entry(profile: dict[str, Any]) -> dict[str, Any]:
+    """A profile of a network as an entry like the registry's, with its settings and the sources of its numbers beside them.
+
+    >>> profile = {"name": "x", "summary": "A link", "leaves_out": "rain", "both": {"delay": "9 ms"}, "down": {}, "up": {}, "source": []}
+    >>> profile_entry(profile)["parameters"][0]["name"], profile_entry(profile)["summary"]
+    ('delay', 'A link; without rain')
+    """
+    settings: dict[str, Any] = dict(profile["both"])
+    settings |= {f"{side}.{key}": value for side in ("down", "up") for key, value in profile[side].items()}
+    parameters = [
+        {"name": name, "default": value if isinstance(value, str) else json.dumps(value), "description": "", "unit": ""}
+        for name, value in settings.items()
+        if isinstance(value, str)
+    ]
+    return {
+        "name": profile["name"],
+        "summary": f"{profile['summary']}; without {profile['leaves_out']}",
+        "parameters": parameters,
+        "source": "; ".join(dict.fromkeys(one["from"] for one in profile["source"])),
+        "settings": {side: profile[side] for side in ("both", "down", "up")},
+        "sources": profile["source"],
+    }
 
 
 def alternatives(definition: dict[str, Any]) -> list[dict[str, Any]]:

@@ -127,7 +127,12 @@ impl Distribution {
 
     /// Draws that resemble each the one before it, by the autocorrelation of the normal numbers behind them.
     pub(crate) fn draws(&self, correlation: Probability, random: Random) -> Draws {
-        Draws { quantiles: self.quantiles(), correlation: correlation.get(), last: None, random }
+        Draws { quantiles: self.quantiles(), alike: Alike::new(correlation, random) }
+    }
+
+    /// The shortest extra delay.
+    pub(crate) fn least(&self) -> Duration {
+        Duration::from_nanos(self.quantiles().0.first().map_or(0.0, |(_, value)| *value) as u64)
     }
 
     fn quantiles(&self) -> Quantiles {
@@ -154,29 +159,30 @@ impl Distribution {
                 let scale = nanos(mean) / unscaled.mean();
                 Quantiles(unscaled.0.into_iter().map(|(below, value)| (below, value * scale)).collect())
             }
-            Distribution::Table { values } => {
-                let last = (values.len() - 1) as f64;
-                Quantiles(
-                    values.iter().enumerate().map(|(at, value)| (at as f64 / last, nanos(value))).collect(),
-                )
-            }
+            Distribution::Table { values } => Quantiles::of(&values.iter().map(nanos).collect::<Vec<_>>()),
         }
     }
 }
 
 /// Probability of less, and value in ns, both ascending; straight lines between them.
 #[derive(Clone, Debug)]
-struct Quantiles(Vec<(f64, f64)>);
+pub(crate) struct Quantiles(Vec<(f64, f64)>);
 
 impl Quantiles {
+    /// Values that are as often between each two neighbours of a list, which ascends.
+    pub fn of(values: &[f64]) -> Self {
+        let last = (values.len() - 1) as f64;
+        Quantiles(values.iter().enumerate().map(|(at, value)| (at as f64 / last, *value)).collect())
+    }
+
     /// The value below which a share `below` lies.
-    fn at(&self, below: f64) -> f64 {
+    pub fn at(&self, below: f64) -> f64 {
         let after = self.0.partition_point(|(share, _)| *share <= below).clamp(1, self.0.len() - 1);
         let ((from, low), (to, high)) = (self.0[after - 1], self.0[after]);
         low + (high - low) * ((below - from) / (to - from)).clamp(0.0, 1.0)
     }
 
-    fn mean(&self) -> f64 {
+    pub fn mean(&self) -> f64 {
         self.0.windows(2).map(|pair| (pair[1].0 - pair[0].0) * (pair[0].1 + pair[1].1) / 2.0).sum()
     }
 
@@ -219,29 +225,44 @@ impl Jitter {
 /// Delays that resemble each the one before it, or none.
 pub(crate) struct Draws {
     quantiles: Quantiles,
-    correlation: f64,
-    /// The normal number behind the last one.
-    last: Option<f64>,
-    random: Random,
+    alike: Alike,
 }
 
 impl Draws {
     pub fn next(&mut self) -> Duration {
-        let below = self.below();
+        let below = self.alike.below();
         Duration::from_nanos(self.quantiles.at(below) as u64)
     }
+}
 
-    /// The share of all delays that are less than the next one.
-    fn below(&mut self) -> f64 {
-        if self.correlation == 0.0 {
-            return self.random.uniform();
-        }
+/// Normal numbers that resemble each the one before it, or none: a process of first order with this autocorrelation.
+pub(crate) struct Alike {
+    correlation: f64,
+    last: Option<f64>,
+    random: Random,
+}
+
+impl Alike {
+    pub fn new(correlation: Probability, random: Random) -> Self {
+        Alike { correlation: correlation.get(), last: None, random }
+    }
+
+    /// The next one, of mean 0 and variance 1.
+    pub fn normal(&mut self) -> f64 {
         let radius = (2.0 * self.random.exponential(1.0)).sqrt();
         let fresh = radius * libm::cos(core::f64::consts::TAU * self.random.uniform());
         let spread = (1.0 - self.correlation * self.correlation).sqrt();
         let number = self.last.map_or(fresh, |last| self.correlation * last + spread * fresh);
         self.last = Some(number);
-        libm::erfc(-number / core::f64::consts::SQRT_2) / 2.0
+        number
+    }
+
+    /// The share of all that are less than the next one.
+    pub fn below(&mut self) -> f64 {
+        if self.correlation == 0.0 {
+            return self.random.uniform();
+        }
+        libm::erfc(-self.normal() / core::f64::consts::SQRT_2) / 2.0
     }
 }
 

@@ -26,6 +26,7 @@ mod settings;
 mod stats;
 pub mod trace;
 pub mod transmitter;
+mod wander;
 mod wire;
 
 pub use acm::AcmSpec;
@@ -44,3 +45,4 @@ pub use schedule::{Change, Outage, OutageMode, Schedule};
 pub use serial::{Framing, LineCoder, RohcSpec, SerialSpec, VjSpec};
 pub use stats::{DropCause, LinkStats};
 pub use trace::{LinkTrace, Opportunities, Series, TracedRate};
+pub use wander::{WanderSpec, least_delay, stopped, wandering_delay, wandering_rate};

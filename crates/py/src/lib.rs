@@ -138,6 +138,39 @@ fn resolve_seeds(
     Ok((sim::resolved_toml(&scenario), sim::run_ids(&scenario, &seeds)))
 }
 
+/// Times in s and values (bit/s, s, shares) of a measurement, and its length in s; `settings` as those of a measured quantity, in TOML.
+#[pyfunction]
+fn read_measurement(py: Python<'_>, settings: &str, quantity: &str) -> PyResult<(Vec<(f64, f64)>, f64)> {
+    py.detach(|| sim::read_measurement(settings, quantity, &longhaul_parquet::read))
+        .map_err(ScenarioError::new_err)
+}
+
+/// Each probe of a file of `irtt` or `ping`: time in s, and whether it was lost; `None` of files of other programs.
+#[pyfunction]
+fn read_outcomes(py: Python<'_>, settings: &str) -> PyResult<Option<Vec<(f64, bool)>>> {
+    py.detach(|| sim::read_outcomes(settings)).map_err(ScenarioError::new_err)
+}
+
+/// Rate in bit/s and delay in s of a direction of a link at each of these times in s, as its script, its measurement or its wandering
+/// has them; `link` is its number among those of the scenario, two for each link.
+#[pyfunction]
+#[pyo3(signature = (text, source_name, link, times, folder=None))]
+fn course(
+    py: Python<'_>,
+    text: &str,
+    source_name: &str,
+    link: usize,
+    times: Vec<f64>,
+    folder: Option<PathBuf>,
+) -> PyResult<Vec<(f64, f64)>> {
+    let scenario = py.detach(|| load(text, source_name, &[], folder.as_deref()))?;
+    let network = sim::Network::new(&scenario);
+    let found = network.declared().iter().nth(link).map(|link| network.links[*link].config.schedule());
+    let schedule = found.ok_or_else(|| ScenarioError::new_err(format!("there is no link {link}")))?;
+    let at = |time: f64| schedule.from(longhaul_units::Instant::from_nanos((time.max(0.0) * 1e9) as u64));
+    Ok(times.into_iter().map(at).map(|(rate, delay)| (rate.as_bps() as f64, delay.as_secs_f64())).collect())
+}
+
 /// The JSON Schema of scenario files.
 #[pyfunction]
 fn schema() -> String {
@@ -172,6 +205,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(control::register_control, module)?)?;
     module.add_class::<control::PyAck>()?;
     module.add_class::<control::PyLoss>()?;
+    module.add_function(wrap_pyfunction!(read_measurement, module)?)?;
+    module.add_function(wrap_pyfunction!(read_outcomes, module)?)?;
+    module.add_function(wrap_pyfunction!(course, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;
     Ok(())

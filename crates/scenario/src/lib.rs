@@ -12,6 +12,7 @@ mod meant;
 mod measured;
 pub mod middlebox;
 mod network;
+mod profiles;
 mod quic;
 mod satellites;
 mod script;
@@ -29,7 +30,9 @@ pub use at_work::LinkSetting;
 pub use error::ScenarioError;
 pub use load::{load, load_with, resolved_json, resolved_toml, resolved_tomls, run_id, run_ids, schema_json};
 pub use longhaul_traffic::{AppSpec, Draw, Ending, NumberTable, TraceBegin, TraceSpec, Volume};
-pub use measured::{LinkTraceSpec, Measured, MeasuredFormat, MeasuredSpec, OpportunitiesSpec};
+pub use measured::{
+    LinkTraceSpec, Measured, MeasuredFormat, MeasuredSpec, OpportunitiesSpec, read_measurement, read_outcomes,
+};
 pub use middlebox::{
     AckCompactionSpec, AckFilterSpec, AckRatioSpec, Between, CarrierSpec, CodingSpec, Common,
     CompactionFormSpec, ConnectionsSpec, ErasureSpec, FramingSpec, GuardSpec, HopSpec, LocalQueueSpec,
@@ -37,6 +40,7 @@ pub use middlebox::{
     SnoopSpec, SpacingSpec, SplitSpec, ThrottleSpec, TowardsSpec, TransportOfHop, WatermarkSpec,
 };
 pub use network::{DirectedLink, FlowInstance, MiddleboxInstance, Network, Step, Way};
+pub use profiles::{Profile, ProfileSpec, all as profiles};
 pub use quic::{
     CarefulResumeSpec, HandshakeSpec, QuicCongestion, QuicSpec, QuinnCongestion, TimeLimit, Transport,
 };

@@ -5,6 +5,7 @@ use crate::inherit::{directions_written_out, value_at, write_out};
 use crate::linux;
 use crate::meant::{self, meant};
 use crate::measured;
+use crate::profiles;
 use crate::traces::{self, ReadTable};
 use crate::validate::{Problem, validate};
 use crate::{AppSpec, MiddleboxSpec, RunSpec, Scenario, ScenarioError, Transport, VERSION};
@@ -71,6 +72,15 @@ pub fn load_with(
             table = read_table()?;
         }
         scenario = override_all(&mut table, overrides)?;
+    }
+    if profiles::are_wanted(&scenario) {
+        if table.is_empty() {
+            table = read_table()?;
+        }
+        profiles::fill_in(&mut table)
+            .map_err(|(place, message)| ScenarioError::new(source_name, format!("{place}: {message}")))?;
+        scenario = Scenario::deserialize(table.clone())
+            .map_err(|error| ScenarioError::new(source_name, in_plain_words(error.message())))?;
     }
     if linux::is_wanted(&scenario) {
         if table.is_empty() {

@@ -362,6 +362,62 @@ pub(crate) fn read_all(
     Ok(())
 }
 
+/// A measurement that no scenario names: times in s and values in bit/s, s or shares, and the length of the whole in s; of times at
+/// which packets can leave, the mean of each 100 ms. `quantity` is `rate`, `delay` or `loss`, `settings` are those of a measured
+/// quantity in TOML.
+///
+/// # Errors
+/// What is wrong with the settings or the file.
+pub fn read_measurement(
+    settings: &str,
+    quantity: &str,
+    read_table: ReadTable<'_>,
+) -> Result<(Vec<(f64, f64)>, f64), String> {
+    let all = [Quantity::Rate, Quantity::Delay, Quantity::Loss];
+    let quantity = *all.iter().find(|one| one.name() == quantity).unwrap_or(&Quantity::Delay);
+    let mut spec: MeasuredSpec = toml::from_str(settings).map_err(|why| why.message().to_string())?;
+    let place = crate::traces::place_of(&spec.file, Path::new(""));
+    let content = formats::read(&place, &spec, quantity, read_table).map_err(named)?;
+    let period = content.period().as_secs_f64();
+    if let Measured::Steps(steps, _) = content {
+        let factor = spec.factor();
+        return Ok((steps.iter().map(|(at, value)| (at.as_secs_f64(), value * factor)).collect(), period));
+    }
+    spec.content = Some(Arc::new(content));
+    let opportunities = OpportunitiesSpec::Rate;
+    let link = LinkTraceSpec {
+        rate: Some(spec),
+        delay: None,
+        loss: None,
+        opportunities,
+        repeat: true,
+        offset: Duration::ZERO,
+    };
+    match link.build().rate {
+        Some(TracedRate::Steps(series)) => {
+            Ok((series.steps().map(|(at, rate)| (at.as_secs_f64(), rate.as_bps() as f64)).collect(), period))
+        }
+        _ => Err("it has no rate".to_string()),
+    }
+}
+
+/// Each probe of a file of `irtt` or `ping`: its time in s, and whether it was lost; `None` of files of other programs.
+///
+/// # Errors
+/// What is wrong with the settings or the file.
+pub fn read_outcomes(settings: &str) -> Result<Option<Vec<(f64, bool)>>, String> {
+    let spec: MeasuredSpec = toml::from_str(settings).map_err(|why| why.message().to_string())?;
+    formats::outcomes(&crate::traces::place_of(&spec.file, Path::new("")), &spec).map_err(named)
+}
+
+/// An error with the setting that it is about.
+fn named(error: formats::Wrong) -> String {
+    match error.field.filter(|field| *field != "file") {
+        Some(field) => format!("{field}: {}", error.message),
+        None => error.message,
+    }
+}
+
 /// That a file has the content that a scenario expects, if it does.
 fn expect(expected: Option<&String>, digest: &str, place: &Path) -> Result<(), String> {
     match expected {

@@ -1,12 +1,13 @@
 //! The document's tables for the run and the network.
 
 use crate::script::{self, ChangeSpec, OutageSpec};
-use crate::{FlowSpec, LinkTraceSpec, MiddleboxSpec, measured};
+use crate::{FlowSpec, LinkTraceSpec, MiddleboxSpec, ProfileSpec, measured};
 use longhaul_path::{
-    AcmSpec, CorruptionSpec, GrantSettings, JitterSpec, LeoSpec, LinkConfig, LossSpec, OverheadSpec,
-    QueueSpec, Reordering, SerialSpec, TracedRate,
+    AcmSpec, CorruptionSpec, GrantSettings, JitterSpec, LeoSpec, LinkConfig, LossSpec, OutageMode,
+    OverheadSpec, QueueSpec, Reordering, SerialSpec, TracedRate, WanderSpec,
 };
-use longhaul_units::{Duration, GroupId, Id, Limit, MiddleboxId, Probability, Rate};
+use longhaul_path::{least_delay, stopped, wandering_delay, wandering_rate};
+use longhaul_units::{Duration, GroupId, Id, Limit, MiddleboxId, Probability, Random, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -169,6 +170,9 @@ macro_rules! with_link_settings {
             outages: Vec<OutageSpec>,
             /// Scripted changes of rate, delay and loss.
             changes: Vec<ChangeSpec>,
+            /// Rate and delay that wander at random, in steps; several tables act together. Rates of both directions wander each by
+            /// itself; their delays by the same draws, since both take one way.
+            wander: Vec<WanderSpec>,
             /// Measurements, in files, that rate, delay or loss follow.
             trace: LinkTraceSpec,
             /// Satellites that move, in the place of `delay`: a constellation, the places of the terminal and of the gateway, handovers.
@@ -259,8 +263,13 @@ impl DirectionSpec {
     }
 
     /// The link that these settings describe in a run; `None` if rate or delay is missing. Random times come from the streams that
-    /// `stream` names for a setting.
-    fn config(&self, run: &RunSpec, stream: impl Fn(&str) -> String) -> Option<LinkConfig> {
+    /// `stream` names for a setting; what wanders has those of the link and the direction.
+    fn config(
+        &self,
+        run: &RunSpec,
+        stream: impl Fn(&str) -> String,
+        [link, direction]: [&str; 2],
+    ) -> Option<LinkConfig> {
         let changes = self.changes.as_deref().unwrap_or_default();
         let changes = script::changes(changes, run.duration, run.seed, &stream("changes"));
         let outages = self.outages.as_deref().unwrap_or_default();
@@ -276,10 +285,26 @@ impl DirectionSpec {
             trace.rate = Some(TracedRate::Steps(adapted.rate));
             outages.extend(adapted.outages);
         }
+        let wander = self.wander.as_deref().unwrap_or_default();
+        if let Some(rate) = self.rate {
+            let random = |table| Random::stream(run.seed, &format!("{link}.{direction} wander rate {table}"));
+            let holds: Vec<_> = (outages.iter().filter(|outage| outage.mode == OutageMode::Hold))
+                .map(|outage| (outage.start, outage.start + outage.duration))
+                .collect();
+            let found = wandering_rate(wander, rate, run.duration, random);
+            trace.rate = trace.rate.or(found.map(|rate| TracedRate::Steps(stopped(&rate, &holds))));
+        }
+        if let Some(delay) = self.delay {
+            let random = |table| Random::stream(run.seed, &format!("{link} wander delay {table}"));
+            trace.delay = trace.delay.or(wandering_delay(wander, delay, run.duration, random));
+        }
         let rate = self.rate.or_else(|| Some(trace.rate.as_ref()?.mean()))?;
         Some(LinkConfig {
             rate: self.serial.map_or(rate, |serial| serial.data_rate(rate)),
-            delay: self.delay.or_else(|| measured::least_delay(&trace))?,
+            delay: match self.delay {
+                Some(delay) => least_delay(wander, delay),
+                None => measured::least_delay(&trace)?,
+            },
             queue: self.queue.unwrap_or_else(DirectionSpec::default_queue),
             loss: self.loss,
             changes: match self.serial {
@@ -344,10 +369,11 @@ macro_rules! with_directions {
                 let names = [stringify!($forward), stringify!($reverse)];
                 let directions = self.directions();
                 [0, 1].map(|side| {
-                    directions[side].config(run, |setting| match own[side] {
+                    let stream = |setting: &str| match own[side] {
                         Some(own) if own.gives(setting) => format!("{name}.{} {setting}", names[side]),
                         _ => format!("{name} {setting}"),
-                    })
+                    };
+                    directions[side].config(run, stream, [name, names[side]])
                 })
             }
         }
@@ -361,6 +387,11 @@ with_directions! {
         name: String,
         /// Names of the two nodes. Forward is from the first to the second.
         ends: [String; 2],
+        /// A real network whose rates, delays, losses and queue the link has where none are given; a text is its name.
+        /// The terminal is the second node, unless `terminal` names the first. The resolved scenario has the settings in its place.
+        #[serde(default, skip_serializing, deserialize_with = "crate::profiles::given")]
+        #[schemars(schema_with = "crate::profiles::given_schema")]
+        profile: Option<ProfileSpec>,
     }
     /// What differs from the first node to the second.
     forward,
@@ -370,7 +401,13 @@ with_directions! {
 
 with_directions! {
     /// The link between the routers of a dumbbell, from `left` to `right`.
-    BottleneckSpec {}
+    BottleneckSpec {
+        /// A real network whose rates, delays, losses and queue the link has where none are given; a text is its name. The terminal
+        /// is `right`, unless `terminal` is `left`. The resolved scenario has the settings in its place.
+        #[serde(default, skip_serializing, deserialize_with = "crate::profiles::given")]
+        #[schemars(schema_with = "crate::profiles::given_schema")]
+        profile: Option<ProfileSpec>,
+    }
     /// What differs from left to right.
     forward,
     /// What differs from right to left.

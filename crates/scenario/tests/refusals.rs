@@ -192,6 +192,7 @@ const SETTINGS: [(&str, &str); 16] = [
     ("serial", "{ framing = \"ppp\" }"),
     ("overhead", "\"docsis\""),
     ("demand", "{ delay = \"600 ms\" }"),
+    ("wander", "[{ every = \"1 s\", spread = \"20 %\" }]"),
     ("trace", "{ loss = FILE }"),
     ("acm", "{ symbol_rate = 1e6, es_n0 = 12 }"),
     ("leo", "{ terminal = { latitude = 50, longitude = 8 }, gateway = { latitude = 50, longitude = 8 } }"),
@@ -269,6 +270,36 @@ fn an_override_is_blamed_for_its_own_mistakes() {
     says(&with_override("flow.download.to", "mars"), &["--set flow.download.to=mars", "no node \"mars\""]);
     says(&with_override("run..duration", "1 s"), &["empty part"]);
     says(&with_override("run.duration.x", "1 s"), &["single value"]);
+}
+
+/// A table of `wander` has its own mistakes, and what else gives the rate or the delay is named.
+#[test]
+fn a_link_that_wanders_follows_nothing_else() {
+    let wander = |table: &str, more: &str| {
+        refusal("delay = \"250 ms\"\n", &format!("delay = \"250 ms\"\nwander = [{table}]\n{more}\n"))
+    };
+    says(&wander("{ every = \"1 s\" }", ""), &["link.satellite.wander.0.every", "nothing wanders"]);
+    says(&wander("{ every = \"1 s\", at = \"1 s\", spread = 0.1 }", ""), &["less than `every`, 1 s"]);
+    says(
+        &wander("{ every = \"1 s\", spread = 0.1, factors = [1.0, 2.0] }", ""),
+        &["`spread` or a list of `factors`"],
+    );
+    says(&wander("{ every = \"1 s\", factors = [2.0, 1.0] }", ""), &["wander.0.factors", "not less than"]);
+    says(&wander("{ every = \"0 s\", spread = 0.1 }", ""), &["wander.0.every", "1 ms"]);
+    let rate = "{ every = \"1 s\", spread = 0.1 }";
+    let delay = "{ every = \"1 s\", delay = \"5 ms\" }";
+    for (table, more, part) in [
+        (rate, "changes = [{ at = \"1 s\", rate = \"1 Mbit/s\" }]", "the rate wanders, and `changes`"),
+        (rate, "serial = { framing = \"ppp\" }", "`serial`"),
+        (rate, "demand = { delay = \"600 ms\" }", "`demand`"),
+        (delay, "changes = [{ at = \"1 s\", delay = \"1 ms\" }]", "the delay wanders, and `changes`"),
+    ] {
+        says(&wander(table, more), &["link.satellite.wander", part]);
+    }
+    let fine =
+        "wander = [{ every = \"1 s\", spread = 0.1 }]\nchanges = [{ at = \"1 s\", delay = \"1 ms\" }]\n";
+    load(&GOOD.replace("delay = \"250 ms\"\n", &format!("delay = \"250 ms\"\n{fine}")), "geo.toml", &[])
+        .unwrap();
 }
 
 /// What people write who know it from elsewhere is answered with what is right here.

@@ -184,7 +184,7 @@ fn tell(
     }
 }
 
-/// Every algorithm with its source and parameters, as JSON.
+/// Every algorithm with its source and parameters, every profile of a network and every metric, as JSON.
 pub fn registry_json() -> String {
     let parameters = |entry: &longhaul_cc::Entry| -> Vec<serde_json::Value> {
         let parameter = |p: &longhaul_cc::Parameter| {
@@ -208,5 +208,6 @@ pub fn registry_json() -> String {
         })
         .collect();
     let metrics = longhaul_results::DEFINITIONS;
-    serde_json::json!({ "algorithms": algorithms, "metrics": metrics }).to_string()
+    let profiles = longhaul_scenario::profiles();
+    serde_json::json!({ "algorithms": algorithms, "profiles": profiles, "metrics": metrics }).to_string()
 }

@@ -23,6 +23,7 @@ from . import (
     completion,
     deploying,
     designing,
+    fitting,
     inspecting,
     linking,
     reproducing,
@@ -67,6 +68,7 @@ app.command("suite")(suites.suite)
 app.command("reproduce")(reproducing.reproduce)
 app.command("design")(designing.design)
 app.command("link")(linking.link)
+app.command("profile")(fitting.profile)
 app.command("pep-config")(deploying.pep_config)
 app.command("plot")(showing.plot)
 app.command("report")(showing.report)

@@ -241,6 +241,10 @@ def _events(section: Mapping[str, Any], duration: float) -> tuple[list[str], lis
         texts.append(ADAPTED)
     if section.get("leo"):
         texts.append(SATELLITES)
+    if wander := section.get("wander"):
+        moved = {"rate": ("spread", "factors"), "delay": ("delay",)}
+        random = [kind for kind, keys in moved.items() if any(key in table for table in wander for key in keys)]
+        texts.append(f"{' and '.join(random)} at random")
     texts += [word for word in ("jitter", "reordering", "corruption", "duplication") if section.get(word)]
     if section.get("serial"):
         texts.append("serial line")

@@ -32,7 +32,8 @@ def write(settings: Mapping[str, Any]) -> tuple[str, list[str]]:
     ('limit 184 delay 100ms rate 10mbit', [])
     """
     notes: list[str] = []
-    for key, what in (("leo", "satellites that move"), ("trace", "a measurement"), ("acm", "its signal")):
+    names = {"leo": "satellites that move", "trace": "a measurement", "acm": "its signal", "wander": "a random course"}
+    for key, what in names.items():
         if settings.get(key):
             raise NetemError(
                 f"netem: the link {settings.get('name', '')} follows {what} ({key}), and a line of netem has one rate and one delay;"

@@ -729,6 +729,9 @@ def _script(case: Case) -> Iterator[Intervention]:
             yield Intervention(
                 f"trace {name}", "changing link", _measured_in_words(case, traced, where), _as_its_mean(case, traced)
             )
+        if wandering := [side for side in sides if setting(case.content, str(side["name"]), "wander")]:
+            words = _wandering_in_words(case, wandering, where)
+            yield Intervention(f"wander {name}", "changing link", words, _standing_still(wandering))
         if satellites := [side for side in sides if setting(case.content, str(side["name"]), "leo")]:
             leo = setting(case.content, str(satellites[0]["name"]), "leo")
             words = f"{where}, whose delay follows satellites that move"
@@ -801,6 +804,28 @@ def _measured_in_words(case: Case, sides: list[dict[str, Any]], where: str) -> s
     ]
     what = " and ".join([", ".join(kinds[:-1]), kinds[-1]] if len(kinds) > 1 else kinds)
     return f"{where}, whose {what} {'follow' if len(kinds) > 1 else 'follows'} a measurement"
+
+
+def _wandering_in_words(case: Case, sides: list[dict[str, Any]], where: str) -> str:
+    """What of a link wanders at random."""
+    tables = [table for side in sides for table in setting(case.content, str(side["name"]), "wander")]
+    kinds = {
+        "rate": any("spread" in one or "factors" in one for one in tables),
+        "delay": any("delay" in one for one in tables),
+    }
+    what = " and ".join(kind for kind, given in kinds.items() if given)
+    return f"{where}, whose {what} {'wander' if all(kinds.values()) else 'wanders'} at random"
+
+
+def _standing_still(sides: list[dict[str, Any]]) -> Callable[[dict[str, Any]], None]:
+    """A link that always has its mean rate and its least delay."""
+
+    def apply(content: dict[str, Any]) -> None:
+        for side in sides:
+            clear(content, str(side["name"]), "wander")
+            put(content, str(side["name"]), "delay", f"{round(1e9 * float(side['delay_s']))} ns")
+
+    return apply
 
 
 def _as_its_mean(case: Case, sides: list[dict[str, Any]]) -> Callable[[dict[str, Any]], None]:

@@ -29,13 +29,8 @@ fn wrong<T>(field: &'static str, message: impl Into<String>) -> Read<T> {
     Err(Wrong { field: Some(field), message: message.into() })
 }
 
-/// Reads a file.
-pub(super) fn read(
-    path: &Path,
-    spec: &MeasuredSpec,
-    quantity: Quantity,
-    read_table: ReadTable<'_>,
-) -> Read<Measured> {
+/// What is in a file, unpacked, and its format.
+fn content(path: &Path, spec: &MeasuredSpec, quantity: Quantity) -> Read<(Vec<u8>, MeasuredFormat)> {
     let shown = path.display();
     let cannot = |why: &std::io::Error| Wrong {
         field: Some("file"),
@@ -48,6 +43,31 @@ pub(super) fn read(
     let bytes = crate::traces::content(path).map_err(|why| cannot(&why))?;
     let bytes = unpacked(bytes, LARGEST).or_else(|why| wrong("file", format!("{shown}: {why}")))?;
     let format = spec.format.map_or_else(|| format_of(path, &bytes, quantity), Ok)?;
+    Ok((bytes, format))
+}
+
+/// Each probe of a file of a program that sends some: time in s, and whether it was lost; `None` of other files.
+pub(super) fn outcomes(path: &Path, spec: &MeasuredSpec) -> Read<Option<Vec<(f64, bool)>>> {
+    let (bytes, format) = content(path, spec, Quantity::Loss)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let mut probes = match format {
+        MeasuredFormat::Irtt => irtt_probes(&json(&text)?)?,
+        MeasuredFormat::Ping => ping_probes(&text, spec),
+        _ => return Ok(None),
+    };
+    probes.sort_by(|one, other| one.0.total_cmp(&other.0));
+    Ok(Some(probes.into_iter().map(|(time, lost, _)| (time, lost)).collect()))
+}
+
+/// Reads a file.
+pub(super) fn read(
+    path: &Path,
+    spec: &MeasuredSpec,
+    quantity: Quantity,
+    read_table: ReadTable<'_>,
+) -> Read<Measured> {
+    let shown = path.display();
+    let (bytes, format) = content(path, spec, quantity)?;
     if let (true, Some(column)) = (is_list(format), spec.column.as_ref().or(spec.time.as_ref())) {
         return wrong("column", format!("the format of {shown} has no columns, and {column:?} is given"));
     }
@@ -413,7 +433,14 @@ fn lost(probes: &[(f64, bool)], quantity: Quantity) -> Read<Measured> {
     steps(&rows, quantity)
 }
 
+/// Probes: time in s, whether it was lost, one-way delay in s.
+type Probes = Vec<(f64, bool, Option<f64>)>;
+
 fn irtt(file: &Value, quantity: Quantity) -> Read<Measured> {
+    probed(&mut irtt_probes(file)?, quantity)
+}
+
+fn irtt_probes(file: &Value) -> Read<Probes> {
     let Some(trips) = file["round_trips"].as_array() else {
         return wrong("file", "it has no list `round_trips`, as irtt writes with -o");
     };
@@ -429,17 +456,21 @@ fn irtt(file: &Value, quantity: Quantity) -> Read<Measured> {
         let one_way = delay["send"].as_f64().or_else(|| delay["rtt"].as_f64().map(|rtt| rtt / 2.0));
         probes.push((nanos / 1e9, is_lost, one_way.map(|nanos| nanos / 1e9)));
     }
-    probed(&mut probes, quantity)
+    Ok(probes)
 }
 
 fn ping(text: &str, spec: &MeasuredSpec, quantity: Quantity) -> Read<Measured> {
+    probed(&mut ping_probes(text, spec), quantity)
+}
+
+fn ping_probes(text: &str, spec: &MeasuredSpec) -> Probes {
     let number = |text: &str, after: &str| -> Option<f64> {
         let rest = &text[text.find(after)? + after.len()..];
         let end = rest.find(|char: char| !(char.is_ascii_digit() || char == '.')).unwrap_or(rest.len());
         rest[..end].parse().ok()
     };
     let every = spec.every.map_or(1.0, Duration::as_secs_f64);
-    let mut probes: Vec<(f64, bool, Option<f64>)> = vec![];
+    let mut probes: Probes = vec![];
     let mut next = None;
     for line in text.lines() {
         let (Some(sequence), Some(ms)) = (number(line, "icmp_seq="), number(line, "time=")) else { continue };
@@ -456,7 +487,7 @@ fn ping(text: &str, spec: &MeasuredSpec, quantity: Quantity) -> Read<Measured> {
         probes.push((time, false, Some(ms / 2e3)));
         next = Some(if sequence >= 65_535.0 { 0.0 } else { sequence + 1.0 });
     }
-    probed(&mut probes, quantity)
+    probes
 }
 
 /// Delays or losses of probes: time in s, whether it was lost, one-way delay in s.

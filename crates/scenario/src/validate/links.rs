@@ -2,8 +2,8 @@
 
 use super::Checker;
 use crate::measured::Quantity;
-use crate::{AccessSpec, DirectionSpec, DumbbellSpec, LinkTraceSpec, OutageSpec, Scenario};
-use longhaul_path::{AcmSpec, JitterSpec, LeoSpec, OutageMode, SerialSpec};
+use crate::{AccessSpec, ChangeSpec, DirectionSpec, DumbbellSpec, LinkTraceSpec, OutageSpec, Scenario};
+use longhaul_path::{AcmSpec, JitterSpec, LeoSpec, OutageMode, SerialSpec, WanderSpec};
 use longhaul_units::ranges::Key;
 
 impl Checker {
@@ -147,6 +147,7 @@ impl Checker {
                 }
             });
         }
+        self.wander(link, follows);
         for (index, outage) in link.outages.iter().flatten().enumerate() {
             self.within("outages", Some(index), |check| {
                 if let Err((field, message)) = outage.check(check.end) {
@@ -218,6 +219,41 @@ impl Checker {
             let instead = if source == "acm" { "" } else { ", or a rate of 0 in the file" };
             let message = format!("the transmitter follows `{source}`: write mode = \"drop\"{instead}");
             self.problem(&["outages"], message);
+        }
+    }
+
+    /// What wanders follows nothing else.
+    fn wander(&mut self, link: &DirectionSpec, follows: impl Fn(Quantity) -> bool) {
+        let tables = || link.wander.iter().flatten();
+        for (index, table) in tables().enumerate() {
+            if let Err((field, message)) = table.check() {
+                self.within("wander", Some(index), |check| check.problem(&[field], message));
+            }
+        }
+        let scripted = |given: fn(&ChangeSpec) -> bool| link.changes.iter().flatten().any(given);
+        let granted = link.grants();
+        let of_rate = [
+            ("trace.rate", follows(Quantity::Rate)),
+            ("acm", link.acm.is_some()),
+            ("changes", scripted(|change| change.rate.is_some())),
+            ("serial", link.serial.is_some()),
+            (granted.given().first().copied().unwrap_or_default(), !granted.given().is_empty()),
+        ];
+        let of_delay = [
+            ("trace.delay", follows(Quantity::Delay)),
+            ("leo", link.leo.is_some()),
+            ("changes", scripted(|change| change.delay.is_some())),
+        ];
+        let both = [
+            ("rate", tables().any(WanderSpec::moves_rate), &of_rate[..]),
+            ("delay", tables().any(|table| table.delay.is_some()), &of_delay[..]),
+        ];
+        for (what, wanders, others) in both {
+            let other = others.iter().find(|(_, given)| wanders && *given).map(|(name, _)| *name);
+            if let Some(name) = other {
+                let message = format!("the {what} wanders, and `{name}` is given too: leave out one of both");
+                self.problem(&["wander"], message);
+            }
         }
     }
 

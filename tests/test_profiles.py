@@ -1,0 +1,255 @@
+"""Links like real networks: profiles, rates and delays that wander, and links that are fitted to a measurement."""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+
+import longhaul
+import numpy as np
+import pytest
+from longhaul import cli, core, document, drawing, fitting, listing
+from longhaul.errors import LonghaulError
+from longhaul.scenario import as_document
+from longhaul.why import why
+
+LINK = {"name": "dish", "ends": ["internet", "terminal"]}
+FLOW = {"name": "download", "from": "internet", "to": "terminal"}
+
+
+def over(seconds=20, **link):
+    """A download over a link with these settings."""
+    return {"run": {"duration": f"{seconds} s"}, "link": [LINK | link], "flow": [FLOW]}
+
+
+def ordinary(steps, memory, seed=1):
+    """Normal numbers, each of which resembles the one before."""
+    random = np.random.default_rng(seed)
+    values = [random.standard_normal()]
+    for _ in range(steps - 1):
+        values.append(memory * values[-1] + math.sqrt(1 - memory**2) * random.standard_normal())
+    return np.array(values)
+
+
+def table_of(tmp_path, name, values, step, column):
+    """A table with a column of these values, so far apart."""
+    file = tmp_path / name
+    rows = [f"{step * number:.6f},{value:.6g}" for number, value in enumerate(values)]
+    file.write_text("\n".join([f"time_s,{column}", *rows]) + "\n")
+    return file
+
+
+def test_a_profile_runs_and_its_numbers_are_listed():
+    result = longhaul.run(longhaul.Scenario.from_dict(over(profile="starlink")))
+    assert 30e6 < result.summary["run"]["goodput_bps"] < 105e6
+    entries = {one["name"]: one for one in listing.catalogue("profiles")}
+    assert {"starlink", "oneweb", "geo-ka", "geo-ku", "meo", "lte", "5g", "maritime-vsat", "inflight"} == set(entries)
+    for entry in entries.values():
+        assert entry["source"]
+        assert "without" in entry["summary"]
+        assert {"down.rate", "up.rate"} <= {one["name"] for one in entry["parameters"]}
+
+
+def test_rates_up_and_down_are_two(tmp_path):
+    """One number for both is what phuedx/pinc#5 asked to be rid of; and `delay` is one way, which sitespeedio/browsertime#1160 renamed."""
+    text = core.resolve(as_document(longhaul.Scenario.from_dict(over(profile="5g"))))[0]
+    link = tomllib.loads(text)["link"][0]
+    assert (link["forward"]["rate"], link["reverse"]["rate"]) == ("166 Mbit/s", "21 Mbit/s")
+    assert link["delay"] == "11 ms"
+
+
+def test_another_seed_has_another_course():
+    def course(seed):
+        made = as_document(
+            longhaul.Scenario.from_dict(over(profile="lte") | {"run": {"duration": "20 s", "seed": seed}})
+        )
+        return core.course(made, 0, [0.5 * one for one in range(40)])
+
+    assert course(1) == course(1) != course(2)
+
+
+def test_what_wanders_is_a_cause_and_is_drawn():
+    content = over(
+        30, rate="20 Mbit/s", delay="100 ms", queue="150 packets", wander=[{"every": "500 ms", "spread": "80 %"}]
+    )
+    scenario = as_document(longhaul.Scenario.from_dict(content))
+    found = why(scenario, seconds=60.0)
+    assert "whose rate wanders at random" in json.dumps(found.to_dict())
+    assert "rate at random" in drawing.of_document(scenario)
+
+
+def test_netem_has_no_line_for_it(capfd, tmp_path):
+    (tmp_path / "s.toml").write_text(longhaul.Scenario.from_dict(over(profile="starlink")).to_toml())
+    assert cli.run(["link", str(tmp_path / "s.toml")]) == 2
+    assert "a random course (wander)" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(("memory", "spread"), [(0.0, 0.1), (0.9, 0.3)])
+def test_a_rate_with_one_memory_is_found_again(memory, spread):
+    """Log-normal steps with a known mean, deviation and memory."""
+    sigma = math.sqrt(math.log1p(spread**2))
+    values = 50e6 * np.exp(sigma * ordinary(6000, memory) - sigma**2 / 2)
+    series = fitting.Series(values, 0.1)
+    found = fitting.fit(fitting.Measured(down=series), like="starlink")
+    score = found.scores[0]
+    assert score.in_sample < 0.05
+    lag, (seen, made) = next(iter(score.memory.items()))
+    assert lag == 0.1
+    assert abs(seen - memory) < 0.06
+    assert abs(made - memory) < 0.08
+    assert abs(fitting.read_in(found.link["forward"]["rate"], "bit/s") / values.mean() - 1) < 1e-3
+
+
+def test_a_slow_and_a_fast_part_are_found_again():
+    """0.7 of the variance with a time constant of 5 s, the rest without memory."""
+    slow, fast = ordinary(24_000, math.exp(-0.1 / 5.0)), ordinary(24_000, 0.0, seed=2)
+    values = 1e7 * np.exp(0.2 * (math.sqrt(0.7) * slow + math.sqrt(0.3) * fast))
+    part, slow_s, fast_s = fitting.memories(fitting.Series(values, 0.1))
+    assert abs(part - 0.7) < 0.08
+    assert 3.0 < slow_s < 8.0
+    assert fast_s < 0.1
+    score = fitting.fit(fitting.Measured(down=fitting.Series(values, 0.1)), like="lte").scores[0]
+    assert all(abs(seen - made) < 0.12 for seen, made in score.memory.values())
+
+
+def test_slots_and_their_phase_are_found_again():
+    """Delays of 15 s each with a phase of 6 s, and noise."""
+    random = np.random.default_rng(3)
+    levels = np.repeat(0.02 + 0.01 * random.random(81), 15)[9 : 9 + 1200]
+    values = levels + 0.001 * random.random(1200)
+    series = fitting.Series(values, 1.0)
+    assert fitting.slot_phase(series, 15.0) == 6
+    base, (slow, fast) = fitting.fit_delay(series, 15.0)
+    assert abs(base - 0.02) < 1e-3
+    assert (slow["every"], slow["at"], fast["every"]) == ("15 s", "6 s", "1 s")
+    assert fitting.fit(fitting.Measured(delay=series), 15.0, like="starlink").scores[0].in_sample < 0.12
+
+
+def test_a_dishs_means_are_taken_apart(tmp_path):
+    """A mean of the last 15 s goes straight from level to level."""
+    random = np.random.default_rng(4)
+    levels = np.repeat(20 + 20 * random.random(101), 15)
+    logged = np.convolve(levels, np.full(15, 1 / 15), "valid")[:1480]
+    file = table_of(tmp_path, "dish.csv", logged, 1.0, "pop_ping_latency_ms")
+    out = tmp_path / "o.toml"
+    arguments = ["profile", "--delay", f"{file},column=pop_ping_latency_ms,scale=0.5", "--like", "starlink"]
+    assert cli.run([*arguments, "-o", str(out)]) == 0
+    link = tomllib.loads(out.read_text())["link"][0]
+    values = [fitting.read_in(one, "s") for one in link["forward"]["wander"][-1]["delay"]["values"]]
+    assert abs(fitting.read_in(link["delay"], "s") - 0.01) < 5e-4
+    assert abs(values[-1] - 0.01) < 1e-3
+    assert "means of the last slot" in out.read_text()
+
+
+def test_gaps_at_the_borders_of_slots_become_outages():
+    """Nothing for 0.1 s each 15 s, 4 s after the begin."""
+    values = np.full(1800, 4e7) * (1 + 0.05 * ordinary(1800, 0.5))
+    values[40::150] = 0.0
+    link = fitting.link_of(fitting.Measured(down=fitting.Series(values, 0.1)), 15.0, False, "starlink")
+    [outage] = link["forward"]["outages"]
+    assert (outage["start"], outage["every"], outage["mode"]) == ("4 s", "15 s", "hold")
+    assert abs(fitting.read_in(outage["duration"], "s") - 0.1) < 0.01
+
+
+def ping_text(lost):
+    """The text of ping with these of 2000 probes lost, 0.2 s apart."""
+    lines = ["PING a (192.0.2.1) 56(84) bytes of data."]
+    for number in range(1, 2001):
+        if number not in lost:
+            stamp, ms = 1_700_000_000 + 0.2 * number, 40 + number % 7
+            lines.append(f"[{stamp:.6f}] 64 bytes from 192.0.2.1: icmp_seq={number} ttl=60 time={ms}.0 ms")
+    return "\n".join(lines) + "\n"
+
+
+def test_losses_in_bursts_stay_bursts(tmp_path):
+    """40 of 2000 probes in ten bursts of four: 0.8 s each, 1 % one way. Correlated losses as independent ones would be others."""
+    lost = {begin + place for begin in range(100, 2000, 190) for place in range(4)}
+    (tmp_path / "ping.txt").write_text(ping_text(lost))
+    found, mean = fitting.losses(str(tmp_path / "ping.txt"))
+    assert mean is None
+    assert (found.lost, found.bursts, found.burst) == (40, 10, 4.0)
+    loss = fitting.fit_losses(found, None)
+    good, bad = (fitting.read_in(loss[key], "s") for key in ("good", "bad"))
+    assert loss["kind"] == "gilbert_elliott_time"
+    assert abs(bad - 0.8) < 0.01
+    assert abs(bad / (good + bad) - (1 - math.sqrt(0.98))) < 1e-4
+    # Each alone: random losses.
+    (tmp_path / "ping.txt").write_text(ping_text(set(range(50, 2000, 50))))
+    assert fitting.fit_losses(fitting.losses(str(tmp_path / "ping.txt"))[0], None) == "0.98 %"
+
+
+def test_the_command_writes_a_scenario_that_runs(tmp_path, capfd):
+    (tmp_path / "ping.txt").write_text(ping_text(set()))
+    rates = 30 * np.exp(0.2 * ordinary(300, 0.8))
+    down = table_of(tmp_path, "down.csv", rates, 0.5, "rate_mbps")
+    out, figure = tmp_path / "mine.toml", tmp_path / "fit.png"
+    arguments = ["profile", str(tmp_path / "ping.txt"), str(down), "-o", str(out), "--figure", str(figure)]
+    assert cli.run(arguments) == 0
+    printed = capfd.readouterr()
+    assert f"longhaul run {out} --report" in printed.out
+    assert "distance (Kolmogorov, Smirnov)" in printed.err
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    text = out.read_text()
+    assert "fitted by" in text
+    assert "a tenth of that down is assumed" in text
+    result = longhaul.run(longhaul.Scenario.from_toml(text))
+    assert 15e6 < result.summary["run"]["goodput_bps"] < 40e6
+    assert cli.run(arguments) == 2
+    assert "--force" in capfd.readouterr().err
+
+
+def test_mahimahis_and_iperf3s_files_are_rates(tmp_path):
+    # 20 and 40 Mbit/s by turns of 1 s.
+    times = [round(second * 1000 + 0.6 * one) for second in range(60) for one in range(0, 1666, 1 + second % 2)]
+    (tmp_path / "trace.txt").write_text("\n".join(map(str, sorted(times))) + "\n")
+    series, _ = fitting.read(str(tmp_path / "trace.txt"), "rate")
+    assert fitting.kind_of(str(tmp_path / "trace.txt")) == "rate"
+    assert series.step_s == pytest.approx(0.1)
+    intervals = [{"sum": {"start": 0.5 * one, "bits_per_second": 1e6 * (one + 1)}} for one in range(60)]
+    (tmp_path / "i.json").write_text(json.dumps({"intervals": intervals}))
+    assert fitting.kind_of(str(tmp_path / "i.json")) == "rate"
+    # iperf3 counts at first what fits into the sender's buffers (esnet/iperf#692): it can be skipped.
+    skipped, _ = fitting.read(str(tmp_path / "i.json"), "rate", 2.0)
+    assert skipped.values[0] == 5e6
+
+
+def test_a_rate_that_was_not_asked_for_is_called_so(tmp_path):
+    """A file in bursts: what was sent, not what the link carries."""
+    values = np.where(np.arange(400) % 10 < 4, 5e7, 5e5)
+    found = fitting.fit(fitting.Measured(down=fitting.Series(values, 1.0)), like="5g")
+    assert any("what was sent" in note for note in found.measured.notes)
+
+
+def refusal(*arguments, capfd):
+    assert cli.run(["profile", *map(str, arguments)]) == 2
+    return capfd.readouterr().err
+
+
+def test_bad_input_is_one_clear_message(tmp_path, capfd):
+    ping = tmp_path / "ping.txt"
+    ping.write_text(ping_text(set()))
+    assert "name a file" in refusal(capfd=capfd)
+    # Delays alone are no link (clarkzjw/mmsys24-starlink-livestreaming#3).
+    assert "the rate down is not measured" in refusal(ping, capfd=capfd)
+    assert "the profiles are starlink" in refusal(ping, "--like", "starlnk", capfd=capfd)
+    assert "after the file's name come" in refusal("--delay", f"{ping},colum=x", capfd=capfd)
+    assert '"15 s"' in refusal(ping, "--slot", "15", "--like", "lte", capfd=capfd)
+    assert "both have the delay" in refusal(ping, ping, "--like", "lte", capfd=capfd)
+    assert "cannot be read" in refusal(tmp_path / "none.txt", "--like", "lte", capfd=capfd)
+    assert ".png, .pdf or .svg" in refusal(ping, "--like", "lte", "--figure", "x.gif", capfd=capfd)
+    assert "--mean goes with --slot" in refusal(ping, "--like", "lte", "--mean", capfd=capfd)
+    short = table_of(tmp_path, "short.csv", [1, 2, 3], 1.0, "rate_mbps")
+    assert "a fit needs 30" in refusal("--down", short, capfd=capfd)
+    with pytest.raises(LonghaulError, match="rates are 0"):
+        fitting.fit_rate(fitting.Series(np.zeros(40), 1.0))
+
+
+def test_a_constant_rate_and_delay_do_not_wander():
+    measured = fitting.Measured(
+        down=fitting.Series(np.full(100, 1e7), 1.0), delay=fitting.Series(np.full(100, 0.02), 1.0)
+    )
+    found = fitting.fit(measured)
+    assert "wander" not in found.link
+    assert "wander" not in found.link["forward"]
+    assert core.course(document.parse(found.text(), "fit"), 0, [1.0]) == [(1e7, 0.02)]
