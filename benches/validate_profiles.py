@@ -164,6 +164,27 @@ def delays_of_trace(file: Path) -> None:
     )
 
 
+def draw(file: Path, trips: tuple[Floats, Floats], rates: tuple[Floats, Floats]) -> None:
+    """Both distributions, and two minutes of the rate."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 3.0), layout="constrained")
+    axes = figure.subplots(1, 3)
+    for axis, (measured, modelled) in zip(axes, (trips, rates), strict=False):
+        for values, label in ((measured, "measured"), (modelled, "profile")):
+            axis.plot(np.sort(values), np.linspace(0, 1, len(values)), label=label)
+        axis.set(ylabel="share below")
+    axes[0].set(xlabel="round trip, mean of 15 s (ms)")
+    axes[1].set(xlabel="rate in 100 ms (Mbit/s)")
+    for values, label in zip(rates, ("measured", "profile"), strict=True):
+        axes[2].plot(np.arange(1198) * BIN_S, values[:1198], label=label, linewidth=0.8)
+    axes[2].set(xlabel="time (s)", ylabel="rate in 100 ms (Mbit/s)")
+    for axis in axes:
+        axis.grid(alpha=0.3)
+        axis.legend(fontsize=8)
+    figure.savefig(file, dpi=130)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bandwidth", type=Path, required=True, help="LeoCC's bw_example.txt")
@@ -180,6 +201,8 @@ def main() -> None:
     rows("round trip, mean of 15 s (ms)", logged, trips)
     rows("rate in 100 ms, of this mean (Mbit/s)", measured, rates)
     print(f"autocorrelation after 0.1, 1, 5, 15 s: {memory(measured)}; profile {memory(rates[:100_000])}")
+    if options.figure:
+        draw(options.figure, (logged, trips), (measured, rates))
     packets_of_trace(options.bandwidth)
     delays_of_trace(options.delays)
 

@@ -146,14 +146,16 @@ def _slower(link: Link, bits: int, time: float) -> float:
 
 
 def follows_measurement(content: Mapping[str, Any], link: str, what: str = "rate") -> bool:
-    """Whether a direction of a link takes its rate (or delay, or loss) from a file, or its rate from its signal; `content` is the resolved
-    scenario.
+    """Whether a direction of a link takes its rate (or delay, or loss) from a file, its rate from its signal, or has one of both that
+    wanders; `content` is the resolved scenario.
 
     >>> follows_measurement({"link": [{"name": "l", "forward": {"trace": {"rate": "f"}}}]}, "l.forward")
     True
     """
     adapted = what == "rate" and setting(content, link, "acm")
-    return bool(adapted or (setting(content, link, "trace") or {}).get(what))
+    moved = {"rate": ("spread", "factors"), "delay": ("delay",)}.get(what, ())
+    wanders = any(key in table for table in setting(content, link, "wander") or () for key in moved)
+    return bool(adapted or wanders or (setting(content, link, "trace") or {}).get(what))
 
 
 def capacity(

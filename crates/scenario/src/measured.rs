@@ -389,6 +389,7 @@ pub fn read_measurement(
         rate: Some(spec),
         delay: None,
         loss: None,
+        signal: None,
         opportunities,
         repeat: true,
         offset: Duration::ZERO,

@@ -178,7 +178,7 @@ fn a_setting_that_both_directions_hide_is_refused() {
 }
 
 /// A value for each setting of a link: of what the schema lists for a direction, none may be missing here.
-const SETTINGS: [(&str, &str); 16] = [
+const SETTINGS: [(&str, &str); 17] = [
     ("rate", "\"1 Mbit/s\""),
     ("delay", "\"10 ms\""),
     ("queue", "{ kind = \"droptail\", limit = \"9 packets\" }"),

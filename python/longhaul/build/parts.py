@@ -422,6 +422,7 @@ def direction(
     reordering: Mapping[str, Any] | None = None,
     serial: Mapping[str, Any] | None = None,
     trace: Mapping[str, Any] | None = None,
+    wander: Sequence[Mapping[str, Any]] | None = None,
 ) -> Section:
     """What may differ between the two directions of a link.
 
@@ -441,6 +442,7 @@ def direction(
     * `reordering`: Random overtaking.
     * `serial`: A serial line: framing, start and stop bits, an MTU of its own, header compression. `rate` is then its speed, start and stop bits included.
     * `trace`: Measurements, in files, that rate, delay or loss follow.
+    * `wander`: Rate and delay that wander at random, in steps; several tables act together.
     """
     return given(
         {
@@ -460,6 +462,7 @@ def direction(
             "reordering": reordering,
             "serial": serial,
             "trace": trace,
+            "wander": wander,
         }
     )
 
@@ -525,6 +528,29 @@ def change(
     )
 
 
+def wander(
+    *,
+    every: str,
+    at: str | None = None,
+    correlation: float | str | None = None,
+    delay: Mapping[str, Any] | str | None = None,
+    factors: Sequence[float] | None = None,
+    spread: float | str | None = None,
+) -> Section:
+    """Steps at random of the rate, of the delay, or of both.
+
+    * `every`: Time from step to step.
+    * `at`: When the first whole step begins: the phase, less than `every`.
+    * `correlation`: How much a step resembles the one before it (autocorrelation of the normal numbers behind the draws).
+    * `delay`: What each step adds to the link's `delay`, as a distribution; a duration alone: uniform between zero and this.
+    * `factors`: In the place of `spread` a distribution that was measured: the rate, as a share of its mean, is as often between each two neighbours of this list.
+    * `spread`: Standard deviation of the rate, as a share of its mean, which is the link's `rate`; the distribution is log-normal.
+    """
+    return given(
+        {"every": every, "at": at, "correlation": correlation, "delay": delay, "factors": factors, "spread": spread}
+    )
+
+
 def reordering(*, probability: float | str, delay: str) -> Section:
     """Some packets take longer and are overtaken.
 
@@ -565,12 +591,16 @@ def bottleneck(
     ]
     | Mapping[str, Any]
     | None = None,
+    profile: Literal["5g", "geo-ka", "geo-ku", "inflight", "lte", "maritime-vsat", "meo", "oneweb", "starlink"]
+    | Mapping[str, Any]
+    | None = None,
     queue: Mapping[str, Any] | str | None = None,
     rate: str | None = None,
     reordering: Mapping[str, Any] | None = None,
     reverse: Mapping[str, Any] | None = None,
     serial: Mapping[str, Any] | None = None,
     trace: Mapping[str, Any] | None = None,
+    wander: Sequence[Mapping[str, Any]] | None = None,
 ) -> Section:
     """The link between the routers of a dumbbell, from `left` to `right`.
 
@@ -586,12 +616,14 @@ def bottleneck(
     * `loss`: Loss without congestion; a probability alone is that of random loss.
     * `outages`: Outages, by a script or at random.
     * `overhead`: Bytes that each packet takes on the line beside itself, `rate` being the line's; a text is one of CAKE's keywords (tc-cake(8)), as in "pppoe-ptm", "docsis", "ethernet".
+    * `profile`: A real network whose rates, delays, losses and queue the link has where none are given; a text is its name.
     * `queue`: Queue in front of the transmitter; DropTail with 1000 packets if not given.
     * `rate`: Rate of the transmitter.
     * `reordering`: Random overtaking.
     * `reverse`: What differs from right to left.
     * `serial`: A serial line: framing, start and stop bits, an MTU of its own, header compression. `rate` is then its speed, start and stop bits included.
     * `trace`: Measurements, in files, that rate, delay or loss follow.
+    * `wander`: Rate and delay that wander at random, in steps; several tables act together.
     """
     return given(
         {
@@ -607,12 +639,14 @@ def bottleneck(
             "loss": loss,
             "outages": outages,
             "overhead": overhead,
+            "profile": profile,
             "queue": queue,
             "rate": rate,
             "reordering": reordering,
             "reverse": reverse,
             "serial": serial,
             "trace": trace,
+            "wander": wander,
         }
     )
 
@@ -654,6 +688,7 @@ def access(
     serial: Mapping[str, Any] | None = None,
     to: Mapping[str, Any] | None = None,
     trace: Mapping[str, Any] | None = None,
+    wander: Sequence[Mapping[str, Any]] | None = None,
 ) -> Section:
     """Private links that join one host for each flow to the network, at both sides.
 
@@ -675,6 +710,7 @@ def access(
     * `serial`: A serial line: framing, start and stop bits, an MTU of its own, header compression. `rate` is then its speed, start and stop bits included.
     * `to`: What differs for the links of the receiving side, both directions.
     * `trace`: Measurements, in files, that rate, delay or loss follow.
+    * `wander`: Rate and delay that wander at random, in steps; several tables act together.
     """
     return given(
         {
@@ -696,6 +732,7 @@ def access(
             "serial": serial,
             "to": to,
             "trace": trace,
+            "wander": wander,
         }
     )
 

@@ -404,14 +404,14 @@ mod tests {
             alike += usize::from(share.abs() < 0.01);
         }
         assert!(alike < 12, "{alike}");
+        assert_eq!(down.rate, "105 Mbit/s".parse().unwrap());
+        assert_eq!(down.delay, "7.2 ms".parse().unwrap());
         // The same where each direction has a list of its own, and where one of them has no tables of the rate.
         let delay = "{ every = \"1 s\", delay = \"20 ms\" }";
         let [down, up] = configs(&format!(
             "rate = \"1 Mbit/s\"\ndelay = \"9 ms\"\nwander = [{delay}]\nforward.wander = [{{ every = \"1 s\", spread = 0.1 }}, {delay}]"
         ));
         assert!((0..60).all(|second| at(&down, second).1 == at(&up, second).1));
-        assert_eq!(down.rate, "105 Mbit/s".parse().unwrap());
-        assert_eq!(down.delay, "7.2 ms".parse().unwrap());
     }
 
     /// Rates stay above zero, and change: a trace with none in it stalls its reader (hongzimao/pensieve#39).
