@@ -673,6 +673,20 @@ def test_the_delay_of_a_script_is_a_figure_of_steps():
     assert (one.times.tolist(), one.values.tolist()) == ([0.0, 10.0, 30.0], [0.02, 0.05, 0.05])
 
 
+def test_the_delay_that_wanders_is_that_of_the_run():
+    """It is drawn from the seed and the link's name, so the packets that measure it have both."""
+    wander = [{"every": "10 s", "delay": {"kind": "uniform", "most": "20 ms"}}, {"every": "1 s", "spread": 0.2}]
+    scenario = longhaul.Scenario("wanders", duration="40 s", seed=7, sample="100 ms")
+    scenario = scenario.link("l", "a", "b", rate="50 Mbit/s", delay="10 ms", wander=wander)
+    app = {"kind": "messages", "size": "1460 B", "gap": "50 ms"}
+    result = longhaul.run(scenario.flow("a", "b", name="f", app=app, tcp={"ack_every": 1}))
+    (one,) = propagation.delays(result)
+    for end in (10.0, 20.0, 30.0, 40.0):
+        delay = np.median(one.values[(one.times > end - 9) & (one.times < end - 0.2)])
+        rows = result.flows.filter((result.flows["time_s"] > end - 2) & (result.flows["time_s"] < end - 0.2))
+        assert rows["srtt_s"].mean() == pytest.approx(2 * delay, abs=5e-4)
+
+
 def test_a_link_that_stands_still_has_no_figure_of_its_delay(command, scenario, tmp_path):
     command("run", scenario, "--out", tmp_path / "r", "-q")
     result = longhaul.load(tmp_path / "r")

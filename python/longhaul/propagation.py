@@ -80,7 +80,11 @@ def _source(content: Mapping[str, Any], name: str) -> dict[str, Any] | None:
         return {"leo": {**leo, "handover": "0 s"}}
     trace = setting(content, name, "trace") or {}
     if "delay" not in trace:
-        return None
+        wander = setting(content, name, "wander") or ()
+        if not any("delay" in one for one in wander):
+            return None
+        # What is drawn follows from the seed and the link's name; both directions have the same draws.
+        return {"name": name.rsplit(".", 1)[0], "delay": setting(content, name, "delay"), "wander": list(wander)}
     follows = {key: trace[key] for key in ("delay", "repeat", "offset") if key in trace}
     return {"forward": {"trace": follows}, "reverse": {"delay": "0 s"}}
 
@@ -89,7 +93,11 @@ def _measured(moving: Mapping[int, Mapping[str, Any]], length: float, result: Re
     if not moving:
         return []
     gap = max(length / _PACKETS, _LEAST_S)
-    document = Document(toml.document(_probe(moving, length, gap)), "the links of this run", folder=result.path)
+    document = Document(
+        toml.document(_probe(moving, length, gap, int(result.summary["seed"]))),
+        "the links of this run",
+        folder=result.path,
+    )
     with tempfile.TemporaryDirectory(prefix="longhaul-") as place:
         try:
             core.run(document, (), out=Path(place), tables=True)
@@ -107,14 +115,14 @@ def _measured(moving: Mapping[int, Mapping[str, Any]], length: float, result: Re
         places = np.searchsorted(acked, last)
         known = places < len(acked)
         trips = came[places[known]] - began[known]
-        # Over satellites both ways are alike; of a file the way back takes no time.
-        values = trips / 2 if "leo" in moving[number] else trips
+        # Of a file the way back takes no time; else both ways are alike.
+        values = trips if "forward" in moving[number] else trips / 2
         if len(values) > 1 and float(np.ptp(values)) > 1e-6:
             found.append(Delay(number, began[known], values, stepped=False))
     return found
 
 
-def _probe(moving: Mapping[int, Mapping[str, Any]], length: float, gap: float) -> dict[str, Any]:
+def _probe(moving: Mapping[int, Mapping[str, Any]], length: float, gap: float, seed: int) -> dict[str, Any]:
     """Packets over each of these links alone, at a rate at which they take no time."""
     links, flows = [], []
     for number, source in moving.items():
@@ -124,7 +132,7 @@ def _probe(moving: Mapping[int, Mapping[str, Any]], length: float, gap: float) -
         app = {"kind": "messages", "size": "1460 B", "gap": f"{gap:.6g} s"}
         tcp = {"ack_every": 1, "congestion": {"kind": "fixed", "window": "1 MB"}}
         flows.append({"name": f"flow{number}", "from": ends[0], "to": ends[1], "trace": True, "tcp": tcp, "app": app})
-    run = {"duration": f"{length:.9g} s", "sample": f"{length:.9g} s"}
+    run = {"duration": f"{length:.9g} s", "sample": f"{length:.9g} s", "seed": seed}
     return {"name": "propagation", "run": run, "link": links, "flow": flows}
 
 

@@ -58,6 +58,12 @@ def with_breaks(title: str, length: str, warmup: str = "0 s") -> Scenario:
     )  # fmt: skip
 
 
+def over_profile(title: str, length: str, warmup: str = "0 s") -> Scenario:
+    """A link as measurements of Starlink have it: the profile of that name."""
+    made = Scenario(title, duration=length, warmup=warmup, sample="1 s")
+    return made.link("dish", "ground", "terminal", profile="starlink")
+
+
 def endless(name: str, title: str, over: Any, asks: str) -> Situation:
     """A download without an end."""
 
@@ -132,8 +138,9 @@ SUITE = Suite(
     "leo",
     "Low orbit",
     "How does it do where the satellite changes every 15 s, delays jump and packets are lost at handovers?",
-    "Examples leo-geometry (compared with a dish) and trace; the breaks of docs/cookbook.md",
+    "The profile starlink, the examples leo-geometry (compared with a dish) and trace, the breaks of docs/cookbook.md",
     (
+        endless("profile", "Download over the profile starlink", over_profile, "Rates, delays and breaks wander as measured ones (docs/profiles.md)."),
         endless("orbits", "Download over orbits", over_orbits, "150/15 Mbit/s; delay and handovers of 50 ms follow from the constellation."),
         endless("table", "Download over a table", over_table, "Rate and delay follow a table: slots of 15 s, waves on both."),
         endless("breaks", "Download over breaks, 0.05 % loss", with_breaks, "Each 15 s a break of 100 ms and another delay; some packets are lost."),
