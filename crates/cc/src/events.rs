@@ -30,6 +30,9 @@ pub struct Ack {
     pub delivery: Option<Delivery>,
     /// All bytes delivered so far.
     pub delivered: Bytes,
+    /// All bytes so far that met congestion and were marked, as far as the peer's ECN feedback shows: exact with AccECN's option (RFC
+    /// 9768) and with the echo of RFC 8257; with that of RFC 3168 all that was acknowledged while it lasted.
+    pub marked: Bytes,
     /// Segments that the peer acknowledges with one ACK by agreement (the ACK Ratio of RFC 5690); 1 without.
     pub ack_ratio: u32,
     /// The sender had nothing to send, or the receiver's window was full, when the acknowledged data was sent:

@@ -31,6 +31,7 @@ mod counting;
 mod draws;
 mod events;
 mod inspection;
+mod marked_share;
 mod max_filter;
 mod params;
 mod policy;
@@ -78,6 +79,19 @@ pub struct Allowance {
     pub in_slow_start: bool,
     /// [`CongestionControl::pacing_rate`].
     pub pacing_rate: Option<Rate>,
+}
+
+/// How a policy uses ECN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum EcnUse {
+    /// A mark counts as a loss does: [`CongestionKind::EcnEcho`], once in a window of data; packets are ECT(0) (RFC 3168).
+    #[default]
+    Classic,
+    /// The policy reads [`Ack::marked`]. Packets are ECT(0), and without AccECN the receiver echoes each mark as it is (RFC 8257).
+    Fraction,
+    /// The policy reads [`Ack::marked`], and packets are ECT(1), where there is AccECN; otherwise packets are ECT(0), and a mark is a
+    /// [`CongestionKind::Loss`] (RFC 9331 sections 4.1 and 4.3).
+    L4s,
 }
 
 /// A congestion control policy, driven by the connection's events.
@@ -169,6 +183,10 @@ pub trait CongestionControl: Send {
     fn on_recovery_end(&mut self) {}
     /// What goes on inside, beside window and threshold: W_max, the model's bandwidth, the state.
     fn inspect(&self, _inspection: &mut Inspection) {}
+    /// How it uses ECN, read once.
+    fn ecn(&self) -> EcnUse {
+        EcnUse::Classic
+    }
     /// True if the policy reads [`Ack::delivery`]; otherwise the connection does not measure it.
     fn needs_delivery_rate(&self) -> bool {
         false

@@ -1,7 +1,7 @@
 //! The two halves of a window policy: what happens above ssthresh, and what happens below it.
 //! [`crate::WindowBased`] puts any pair of them together.
 
-use crate::{Ack, Bytes, Congestion, Inspection, Probe, Probed, Window};
+use crate::{Ack, Bytes, Congestion, EcnUse, Inspection, Probe, Probed, Window};
 
 /// What a congestion event leaves: both in bytes.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -65,6 +65,10 @@ pub trait Avoidance: Clone + Send + 'static {
     fn rescale(&mut self, _by: f64) {}
     /// What goes on inside.
     fn inspect(&self, _window: &Window, _inspection: &mut Inspection) {}
+    /// How it uses ECN, read once. With [`EcnUse::Fraction`] and [`EcnUse::L4s`] it finds in [`Ack::marked`] how much was marked.
+    fn ecn(&self) -> EcnUse {
+        EcnUse::Classic
+    }
 }
 
 /// A slow start policy: how the window grows below ssthresh, and when that ends.

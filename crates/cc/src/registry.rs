@@ -7,12 +7,14 @@ use crate::algorithms::bbr3::Bbr3Params;
 use crate::algorithms::bic::BicParams;
 use crate::algorithms::compound::CompoundParams;
 use crate::algorithms::cubic::CubicParams;
+use crate::algorithms::dctcp::DctcpParams;
 use crate::algorithms::external::ExternalParams;
 use crate::algorithms::fixed::FixedParams;
 use crate::algorithms::highspeed::HighSpeedParams;
 use crate::algorithms::htcp::HtcpParams;
 use crate::algorithms::hybla::HyblaParams;
 use crate::algorithms::illinois::IllinoisParams;
+use crate::algorithms::prague::PragueParams;
 use crate::algorithms::reno::RenoParams;
 use crate::algorithms::scalable::ScalableParams;
 use crate::algorithms::sttp::{PracticalParams, SttpParams};
@@ -215,7 +217,9 @@ kinds! {
     Bbr3(Bbr3Params) = "bbr3",
     Sttp(SttpParams) = "sttp",
     SttpPractical(PracticalParams) = "sttp_practical",
-    RenoAverage(AverageRestartParams) = "reno_average";
+    RenoAverage(AverageRestartParams) = "reno_average",
+    Dctcp(DctcpParams) = "dctcp",
+    Prague(PragueParams) = "prague";
     unlisted External(ExternalParams) = "python"
 }
 
@@ -364,7 +368,7 @@ mod tests {
             (r#"{"kind": "bbr9", "x": 1}"#, r#"unknown congestion control "bbr9"; known are: reno, cubic, "#),
             (
                 r#"{"kind": "reno", "fast_convergence": true}"#,
-                "reno: unknown field `fast_convergence`, expected one of `a`, `b`, `counting`",
+                "reno: unknown field `fast_convergence`, expected one of `a`, `b`, `counting`, `abe`",
             ),
             (r#"{"kind": "reno", "b": 1}"#, "reno: b must be above 0 and below 1, not 1.0"),
             (r#"{"kind": "cubic", "c": -0.4}"#, "cubic: c must be above 0 and at most 1000, not -0.4"),
@@ -394,7 +398,7 @@ mod tests {
         }
         // `kind` comes first and every parameter is written: a resolved scenario depends on no default.
         let json = serde_json::to_string(&Algorithm::Cubic(CubicParams::default())).unwrap();
-        let expected = r#"{"kind":"cubic","c":0.4,"beta":0.7,"fast_convergence":true,"reno_friendly":true,"counting":"acks","target_rtt":"smoothed","reno_alpha_rises":true,"growth_before_loss":0.0,"growth":"acks","growth_restored":true}"#;
+        let expected = r#"{"kind":"cubic","c":0.4,"beta":0.7,"fast_convergence":true,"reno_friendly":true,"counting":"acks","target_rtt":"smoothed","reno_alpha_rises":true,"growth_before_loss":0.0,"growth":"acks","growth_restored":true,"abe":false}"#;
         assert_eq!(json, expected);
     }
 

@@ -50,6 +50,7 @@ pub fn ack_at(now_ms: u64, acked: Bytes) -> Ack {
         round_start: false,
         delivery: None,
         delivered: 0,
+        marked: 0,
         ack_ratio: 1,
         app_limited: false,
         receiver_limited: false,

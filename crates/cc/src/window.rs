@@ -3,7 +3,7 @@
 
 use crate::setup::in_bytes;
 use crate::{
-    Ack, Allowance, Avoidance, Bytes, Congestion, CongestionControl, CongestionKind, InitialWindow,
+    Ack, Allowance, Avoidance, Bytes, Congestion, CongestionControl, CongestionKind, EcnUse, InitialWindow,
     Inspection, Pacing, Probe, Probed, Reduces, Setup, SlowStart,
 };
 use longhaul_units::{Duration, Instant, Limit, Rate};
@@ -220,6 +220,9 @@ impl<A: Avoidance, S: SlowStart> WindowBased<A, S> {
 impl<A: Avoidance, S: SlowStart> CongestionControl for WindowBased<A, S> {
     fn hears_of_sending(&self) -> bool {
         false
+    }
+    fn ecn(&self) -> EcnUse {
+        self.avoidance.ecn()
     }
     fn inspect(&self, inspection: &mut Inspection) {
         self.avoidance.inspect(&self.window, inspection);

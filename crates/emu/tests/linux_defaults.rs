@@ -37,7 +37,7 @@ fn expected() -> Vec<(&'static str, String)> {
         ("tcp_sack", yes(tcp.variant.is_selective())),
         ("tcp_dsack", yes(tcp.dsack && ways.dsack)),
         // 2: only where the peer asks for it.
-        ("tcp_ecn", if tcp.ecn { "1" } else { "2" }.to_string()),
+        ("tcp_ecn", if tcp.ecn.is_on() { "1" } else { "2" }.to_string()),
         ("tcp_recovery", "1".to_string()), // RACK
         ("tcp_early_retrans", if tcp.tail_loss_probe { "3" } else { "0" }.to_string()),
         ("tcp_frto", if ways.f_rto { "2" } else { "0" }.to_string()),

@@ -138,6 +138,7 @@ fn only_advances(segment: &Segment, before: &Segment) -> bool {
     segment.flags == Flags::ACK
         && segment.payload_len == 0
         && segment.options.sack.is_empty()
+        && segment.options.ecn_counters.is_none()
         && before.ack.before(segment.ack)
         && segment.window == before.window
         && segment.seq == before.seq
@@ -199,7 +200,7 @@ impl<B: Body> Middlebox<B> for AckFilter<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_segment::SeqNumber;
+    use longhaul_segment::{EcnCounters, EcnOrder, SeqNumber};
     use longhaul_units::ConnectionId;
 
     fn ack(number: u32) -> Segment {
@@ -237,6 +238,8 @@ mod tests {
         sack.options.sack.push(SeqNumber(4000), SeqNumber(5000));
         let window = Segment { window: 200, ..ack(3500) };
         let ece = Segment { flags: Flags::ACK | Flags::ECE, window: 200, ..ack(3600) };
+        let mut counters = Segment { window: 200, ..ack(3620) };
+        counters.options.ecn_counters = Some(EcnCounters::new(EcnOrder::Ect0First, &[1, 0, 1]));
         let data = Segment { payload_len: 5, window: 200, ..ack(3700) };
         for (segment, expected) in [
             (ack(1000), true),
@@ -245,6 +248,9 @@ mod tests {
             (sack, true),
             (window, true),
             (ece, true),
+            // AccECN's ACE field (RFC 9768), and its option, where the field happens to be zero.
+            (Segment { flags: Flags::ACK | Flags::AE, window: 200, ..ack(3610) }, true),
+            (counters, true),
             (data, true),
             (Segment { flags: Flags::ACK | Flags::FIN, ..data }, true),
         ] {

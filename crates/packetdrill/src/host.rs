@@ -90,6 +90,7 @@ impl Peer {
                 .then(|| if syn { segment.ack.0 } else { segment.ack.0.wrapping_sub(self.remote_isn) }),
             window: Some(segment.window),
             options: Some(PacketOptions::of_segment(segment, self.remote_isn)),
+            ace: false,
         }
     }
     /// The script writes this timestamp for ours.
@@ -111,6 +112,7 @@ impl Peer {
         if let Some(given) = &packet.options {
             options.mss = given.mss;
             options.window_scale = given.window_scale;
+            options.ecn_counters = given.ecn;
             options.sack_permitted = given.sack_permitted;
             if let Some((value, echo)) = given.timestamps {
                 // The last value that the script wrote so; one that never left is meant as it stands.
@@ -203,6 +205,10 @@ impl Host {
     /// Sysctls that change in the middle bear on what is opened after.
     pub fn set_defaults(&mut self, settings: Settings) {
         self.settings = settings;
+    }
+    /// The settings of what is opened now.
+    pub fn defaults(&self) -> &Settings {
+        &self.settings
     }
 
     // Time.

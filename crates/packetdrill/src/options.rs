@@ -66,8 +66,11 @@ pub struct Settings {
     pub tcp: TcpSpec,
     /// Retransmissions of a SYN, and of a SYN-ACK.
     pub syn_retries: [u32; 2],
-    /// ECN is requested, and accepted.
+    /// ECN is requested, and accepted; by accurate feedback too.
     pub ecn: [bool; 2],
+    pub accurate_ecn: [bool; 2],
+    pub accurate_ecn_option: bool,
+    pub accurate_ecn_check: bool,
     pub clamp: Option<u32>,
 }
 
@@ -80,6 +83,8 @@ impl Settings {
         let mut keys = Vec::new();
         let mut syn_retries = [6, 5];
         let mut ecn = [false, true];
+        let mut accurate_ecn = [false; 2];
+        let (mut accurate_ecn_option, mut accurate_ecn_check) = (true, true);
         let mut congestion = "cubic".to_string();
         let mut paced_together = MIN_TSO_SEGMENTS;
         for (name, value) in &machine.sysctls {
@@ -110,11 +115,17 @@ impl Settings {
                 "synack_retries" => syn_retries[1] = number()? as u32,
                 "ecn" => {
                     let mode = number()?;
-                    if mode > 2 {
-                        return Err("AccECN".to_string());
+                    if mode > 5 {
+                        return Err(beyond());
                     }
-                    ecn = [mode == 1, mode >= 1];
+                    // Requested and accepted: 3 both by accurate feedback, 4 and 5 only accepted so (ip-sysctl.rst).
+                    ecn = [matches!(mode, 1 | 3 | 4), mode >= 1];
+                    accurate_ecn = [mode == 3, mode >= 3];
                 }
+                // 1 sends as few as RFC 9768 demands, 2 as many as there is room for.
+                "ecn_option" => accurate_ecn_option = number()? > 0,
+                "ecn_fallback" => accurate_ecn_check = number()? > 0,
+                "ecn_option_beacon" => {}
                 "congestion_control" => congestion = value.clone(),
                 "mtu_probing" if number()? != 0 => return Err(beyond()),
                 "fack" if number()? == 0 => {}
@@ -123,7 +134,7 @@ impl Settings {
                 // meets), memory, and what concerns several connections.
                 // What is paced leaves in packets of so many segments.
                 "min_tso_segs" => paced_together = number()?.max(1),
-                "tso_win_divisor" | "pacing_ss_ratio" | "pacing_ca_ratio" | "ecn_option" | "wmem" => {}
+                "tso_win_divisor" | "pacing_ss_ratio" | "pacing_ca_ratio" | "wmem" => {}
                 "fastopen" | "fastopen_key" | "syncookies" | "no_metrics_save" | "base_mss"
                 | "mtu_probing" => {}
                 "notsent_lowat" | "moderate_rcvbuf" | "limit_output_bytes" | "invalid_ratelimit" => {}
@@ -142,7 +153,15 @@ impl Settings {
                 format!("sysctls without a counterpart: {}", error.to_string().replace('\n', " "))
             })?;
         let tcp = scenario.flow[0].tcp.clone();
-        Ok(Settings { tcp, syn_retries, ecn, clamp: None })
+        Ok(Settings {
+            tcp,
+            syn_retries,
+            ecn,
+            accurate_ecn,
+            accurate_ecn_option,
+            accurate_ecn_check,
+            clamp: None,
+        })
     }
 
     /// The settings of the end that opens (or answers).
@@ -153,6 +172,9 @@ impl Settings {
             mss: self.mss(),
             max_syn_retransmissions: self.syn_retries[side],
             ecn: self.ecn[side],
+            accurate_ecn: self.accurate_ecn[side],
+            accurate_ecn_option: self.accurate_ecn_option,
+            accurate_ecn_check: self.accurate_ecn_check,
             time_wait: Duration::from_secs(60),
             ..self.tcp.config()
         }

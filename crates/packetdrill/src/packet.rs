@@ -1,6 +1,6 @@
 //! Packets as a script writes them, beside those of a connection.
 
-use longhaul_segment::{Ecn, Flags, Segment};
+use longhaul_segment::{Ecn, EcnCounters, EcnOrder, Flags, Segment};
 
 /// What a script states of a TCP packet. Numbers are the script's: counted from the initial sequence numbers, but in a SYN.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,6 +14,8 @@ pub struct Packet {
     pub window: Option<u16>,
     /// `None`: any.
     pub options: Option<PacketOptions>,
+    /// The ACE field is a number among the flags.
+    pub ace: bool,
 }
 
 /// The options, in no order. Padding is not among them.
@@ -25,6 +27,7 @@ pub struct PacketOptions {
     /// Value and echo.
     pub timestamps: Option<(u32, u32)>,
     pub sack: Vec<(u32, u32)>,
+    pub ecn: Option<EcnCounters>,
 }
 
 impl PacketOptions {
@@ -38,6 +41,7 @@ impl PacketOptions {
             sack_permitted: options.sack_permitted,
             timestamps: options.timestamps.map(|stamps| (stamps.value, stamps.echo)),
             sack: options.sack.as_slice().iter().map(|block| (place(block.0.0), place(block.1.0))).collect(),
+            ecn: options.ecn_counters,
         }
     }
 }
@@ -53,7 +57,21 @@ impl std::fmt::Display for PacketOptions {
             let blocks: Vec<String> = self.sack.iter().map(|(a, b)| format!("{a}:{b}")).collect();
             parts.push(format!("sack {}", blocks.join(" ")));
         }
+        if let Some(counters) = &self.ecn {
+            let names = ecn_names(counters.order());
+            let values =
+                names.iter().zip(counters.counters()).map(|(name, value)| format!(" {name} {value}"));
+            parts.push(format!("ECN{}", values.collect::<String>()));
+        }
         write!(f, "<{}>", parts.join(","))
+    }
+}
+
+/// The names of AccECN's counters, in order.
+pub const fn ecn_names(order: EcnOrder) -> [&'static str; 3] {
+    match order {
+        EcnOrder::Ect0First => ["e0b", "ceb", "e1b"],
+        EcnOrder::Ect1First => ["e1b", "ceb", "e0b"],
     }
 }
 

@@ -1,9 +1,9 @@
 //! Reads the script language.
 
 use crate::call::{Call, Value};
-use crate::packet::{LETTERS, Packet, PacketOptions};
+use crate::packet::{LETTERS, Packet, PacketOptions, ecn_names};
 use crate::script::{Action, Event, Script, When};
-use longhaul_segment::{Ecn, Flags};
+use longhaul_segment::{Ecn, EcnCounters, EcnOrder, Flags};
 
 /// What is wrong with a script, and in which line.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,7 +137,10 @@ impl<'a> Parser<'a> {
             let when = if relative { When::After(start) } else { When::At(start) };
             return Ok((when, Some(end)));
         }
-        if self.accept("~") {
+        let is_range = self.rest()[blanks..].starts_with('~');
+        if is_range {
+            self.advance(blanks + 1);
+            self.skip_space(false);
             self.accept("+");
             let end = self.seconds()?;
             let when = if relative { When::AfterBetween(start, end) } else { When::Between(start, end) };
@@ -216,9 +219,10 @@ impl<'a> Parser<'a> {
         for letter in flags.chars().filter(|letter| *letter != '-') {
             match LETTERS.iter().find(|(known, _)| *known == letter) {
                 Some((_, bit)) => packet.flags |= *bit,
-                None if letter.is_ascii_digit() => {
-                    self.take_while(|c| c != '\n');
-                    return Ok(Action::Beyond("AccECN".to_string()));
+                // The ACE field as a number (RFC 9768 section 3.2.2).
+                None if ('0'..='7').contains(&letter) => {
+                    packet.flags |= Flags((letter as u16 - '0' as u16) << 6);
+                    packet.ace = true;
                 }
                 None => return self.error(format!("`{flags}` are no TCP flags")),
             }
@@ -414,7 +418,21 @@ fn tcp_options(text: &str) -> Result<Result<PacketOptions, String>, String> {
                 }
             }
             "FO" | "FOEXP" => return Ok(Err("TCP Fast Open".to_string())),
-            "md5" | "ao" | "mp_capable" | "exp-fastopen" | "ECN" | "accecn" => {
+            "ECN" => {
+                let order = match words.get(1) {
+                    Some(&"e1b") => EcnOrder::Ect1First,
+                    _ => EcnOrder::Ect0First,
+                };
+                let mut counters = Vec::new();
+                for (place, name) in ecn_names(order).iter().enumerate().take(words.len() / 2) {
+                    if words.get(1 + 2 * place) != Some(name) {
+                        return Err(format!("`{part}`: `{name}` is expected in place {}", place + 1));
+                    }
+                    counters.push(number(2 + 2 * place)?);
+                }
+                options.ecn = Some(EcnCounters::new(order, &counters));
+            }
+            "md5" | "ao" | "mp_capable" | "exp-fastopen" => {
                 return Ok(Err(format!("the TCP option {}", words[0])));
             }
             other => return Ok(Err(format!("the TCP option {other}"))),

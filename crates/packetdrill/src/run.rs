@@ -210,6 +210,11 @@ impl Run {
                 let beyond = |reason| Verdict::OutOfScope(event.line, reason);
                 self.machine.execute(command, &self.folder).map_err(beyond)?;
                 self.host.set_defaults(Settings::of_machine(&self.machine).map_err(beyond)?);
+                // This one is looked up for each segment that leaves.
+                let option = self.host.defaults().accurate_ecn_option;
+                for peer in &mut self.host.peers {
+                    peer.connection.set_accurate_ecn_option(option);
+                }
                 Ok(())
             }
             Action::Code(code) => self.code(code),
@@ -428,8 +433,12 @@ impl Run {
     ) -> Option<&'static str> {
         // Segmentation offload marks its packets with PSH, wherever in what was written they end; so the last of their segments
         // may have it. Here it stands at the end of what was written.
-        let full =
-            expected.len >= self.host.peers.last().map_or(u32::MAX, |peer| peer.connection.effective_mss());
+        let room = self.host.peers.last().map_or(u32::MAX, |peer| {
+            // Beside timestamps, which the MSS leaves room for.
+            let stamps = if segment.options.timestamps.is_some() { 12 } else { 0 };
+            (peer.connection.effective_mss() + stamps).saturating_sub(segment.options.wire_len())
+        });
+        let full = expected.len >= room;
         let offload = segments > 1 || (full && !actual.flags.contains(Flags::PSH));
         let compared = if offload { Flags(!Flags::PSH.0) } else { Flags::ALL };
         if expected.flags.0 & compared.0 != actual.flags.0 & compared.0 {
@@ -459,6 +468,9 @@ impl Run {
         }
         if wanted.sack_permitted != given.sack_permitted {
             return Some("the SACK-permitted option differs");
+        }
+        if wanted.ecn != given.ecn {
+            return Some("the AccECN option differs");
         }
         if wanted.sack != given.sack {
             return Some("the SACK blocks differ");

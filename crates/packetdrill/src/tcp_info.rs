@@ -1,7 +1,7 @@
 //! `struct tcp_info` of Linux, as far as a connection has the values. Counts are segments, times microseconds.
 
 use crate::host::Peer;
-use longhaul_tcp::{CongestionState, Limit};
+use longhaul_tcp::{CongestionState, EcnDelivered, Limit};
 use longhaul_units::{Duration, Instant};
 
 /// TCP_INFINITE_SSTHRESH.
@@ -13,6 +13,8 @@ pub fn value(peer: &Peer, now: Instant, name: &str) -> Option<i64> {
     let mss = u64::from(connection.effective_mss());
     let segments = |bytes: u64| bytes.div_ceil(mss) as i64;
     let micros = |time: Duration| (time.as_nanos() / 1000) as i64;
+    let delivered =
+        |count: &dyn Fn(&EcnDelivered) -> u64| connection.ecn_delivered().map_or(0, |ecn| count(&ecn) as i64);
     let limited = |limit: Limit| connection.limited_time(now).get(limit);
     Some(match name {
         "TCP_CA_Open" => 0,
@@ -53,6 +55,10 @@ pub fn value(peer: &Peer, now: Instant, name: &str) -> Option<i64> {
         "tcpi_reordering" => {
             segments(connection.reordering_extent()).max(i64::from(connection.config().duplicate_threshold))
         }
+        "tcpi_delivered_ce" => delivered(&|ecn| ecn.ce_packets),
+        "tcpi_delivered_ce_bytes" => delivered(&|ecn| ecn.ce_bytes),
+        "tcpi_delivered_e0_bytes" => delivered(&|ecn| ecn.ect0_bytes),
+        "tcpi_delivered_e1_bytes" => delivered(&|ecn| ecn.ect1_bytes),
         "tcpi_busy_time" => micros(peer.busy_time(now)),
         _ => return None,
     })

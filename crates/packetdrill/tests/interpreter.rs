@@ -26,7 +26,7 @@ fn failed(line: u32, message: &str) -> Verdict {
 
 #[test]
 fn own_scripts_pass() {
-    for name in ["transfer.pkt", "client.pkt"] {
+    for name in ["transfer.pkt", "client.pkt", "accurate_ecn.pkt"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts").join(name);
         let outcome = run_file(&path, None);
         assert_eq!(outcome.verdict, Verdict::Passed, "{}", outcome.message());

@@ -85,6 +85,11 @@ impl PyAck {
     fn delivered(&self) -> Bytes {
         self.ack.delivered
     }
+    /// All bytes so far that were marked, as far as the peer's ECN feedback shows: exact with `ecn = "accurate"`.
+    #[getter]
+    fn marked(&self) -> Bytes {
+        self.ack.marked
+    }
     /// Something else than the window was the limit when the acknowledged data left: it should not grow.
     #[getter]
     fn app_limited(&self) -> bool {

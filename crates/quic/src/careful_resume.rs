@@ -330,6 +330,7 @@ mod tests {
             round_start: true,
             delivery: None,
             delivered: 0,
+            marked: 0,
             ack_ratio: 1,
             app_limited: false,
             receiver_limited: false,

@@ -440,6 +440,7 @@ impl Core {
             round_start,
             delivery: delivery.flatten(),
             delivered: self.delivered,
+            marked: 0,
             // Slow start grows by all that is acknowledged, however many packets one ACK is for (RFC 9002 section 7.3.1).
             ack_ratio: u32::try_from(acked.div_ceil(self.mtu)).unwrap_or(u32::MAX).max(1),
             app_limited: then.begin >= self.limited_below,

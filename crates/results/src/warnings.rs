@@ -6,7 +6,7 @@ use crate::metric::*;
 use crate::{FlowFailure, FlowSummary, LinkSummary, Metric, MiddleboxSummary, Warning};
 use longhaul_cc::{Algorithm, Pacing, SlowStartKind};
 use longhaul_scenario::middlebox::OnOthers;
-use longhaul_scenario::{CarrierSpec, MiddleboxInstance, MiddleboxSpec, ShareSpec, Transport};
+use longhaul_scenario::{CarrierSpec, EcnSpec, MiddleboxInstance, MiddleboxSpec, ShareSpec, Transport};
 use longhaul_units::{
     DeclaredId, Duration, Figure, FlowId, GroupId, IdVec, Limit, LinkId, MiddleboxId, QueueLimit, apart, ids,
     readable,
@@ -72,8 +72,12 @@ pub(crate) fn collect(
             full_return_link(context, flow, links).map(return_link_message).unwrap_or_default()
         });
         let missing = missing_companions(&spec.tcp);
+        let without_ecn = missing_ecn(&spec.tcp);
         // Kernels have these settings, whatever the scenario's.
         let is_ours = |flow: &FlowSummary| context.facts(flow.id).stack.is_none();
+        warn("missing_companions", having(&|flow| is_ours(flow) && without_ecn.is_some()), &|_| {
+            without_ecn.unwrap_or_default().to_string()
+        });
         warn("missing_companions", having(&|flow| is_ours(flow) && !missing.is_empty()), &|_| {
             format!(
                 "hybla without {}: its authors ask for SACK, timestamps, paced segments and an estimated ssthresh (Caini and \
@@ -155,6 +159,19 @@ fn has_unused_slow_start(tcp: &longhaul_scenario::TcpSpec) -> bool {
     // A standard one is the default, with other limits in `variant = "linux"`.
     let is_chosen = !matches!(tcp.slow_start, SlowStartKind::Standard(_));
     is_chosen && !longhaul_cc::begins_with(&tcp.congestion, &tcp.slow_start)
+}
+
+/// What a congestion control for marks is without the feedback that it needs.
+fn missing_ecn(tcp: &longhaul_scenario::TcpSpec) -> Option<&'static str> {
+    match (&tcp.congestion, tcp.ecn) {
+        (Algorithm::Dctcp(_), EcnSpec::Off) => {
+            Some("dctcp without ecn = true (or \"accurate\"): nothing is marked, and upon losses it is Reno")
+        }
+        (Algorithm::Prague(_), EcnSpec::Off | EcnSpec::Classic) => Some(
+            "prague without ecn = \"accurate\": it sends no ECT(1), and a mark is to it what a loss is (RFC 9331 section 4.3)",
+        ),
+        _ => None,
+    }
 }
 
 /// What Hybla's authors require and a flow has not, as settings.

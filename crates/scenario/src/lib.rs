@@ -50,8 +50,8 @@ pub use spec::{
     AccessSpec, BottleneckSpec, DirectionSpec, DumbbellSpec, LinkSpec, NodeSpec, RunSpec, Scenario, Ties,
 };
 pub use tcp::{
-    AutotuningSpec, BufferSpec, DelayedAck, InitialWindowSpec, KeepaliveSpec, RateReduction, RtoSpec,
-    SocketBuffer, SpuriousDetectionSpec, TcpSpec, Variant,
+    AutotuningSpec, BufferSpec, DelayedAck, EcnSpec, InitialWindowSpec, KeepaliveSpec, RateReduction,
+    RtoSpec, SocketBuffer, SpuriousDetectionSpec, TcpSpec, Variant,
 };
 pub use tcp_changes::TcpChanges;
 pub use times::TimesSpec;

@@ -3,7 +3,7 @@
 use crate::tcp::text_setting;
 use crate::{BufferSpec, InitialWindowSpec};
 use longhaul_cc::{
-    Algorithm, CongestionControl, InitialWindow, Pacing, Setup, SlowStartKind, build, build_checked,
+    Algorithm, CongestionControl, EcnUse, InitialWindow, Pacing, Setup, SlowStartKind, build, build_checked,
 };
 use longhaul_quic::{AckFrequency, CarefulResume, CongestionChoice, Credentials, Remembered, Settings};
 use longhaul_units::{Duration, Limit, Size};
@@ -399,6 +399,14 @@ impl QuicSpec {
             self.slow_start.check().map_err(|message| ("slow_start", message))?;
             let policy =
                 build(algorithm, &self.slow_start, &self.setup()).map_err(|message| ("pacing", message))?;
+            if policy.ecn() != EcnUse::Classic {
+                let message = format!(
+                    "{} answers to how much was marked, and QUIC reports only that something was: it needs transport = \"tcp\" \
+                     and ecn = \"accurate\"",
+                    algorithm.name()
+                );
+                return Err(("congestion", message));
+            }
             if policy.probe().is_some() {
                 let (key, name) = match &**algorithm {
                     Algorithm::Sttp(_) | Algorithm::SttpPractical(_) => ("congestion", algorithm.name()),
@@ -488,5 +496,10 @@ mod tests {
         let (key, message) = refused("congestion = \"sttp_practical\"");
         assert_eq!(key, "congestion");
         assert!(message.contains("probes of its own"), "{message}");
+        for congestion in ["dctcp", "prague"] {
+            let (key, message) = refused(&format!("congestion = \"{congestion}\""));
+            assert_eq!(key, "congestion");
+            assert!(message.contains("it needs transport = \"tcp\""), "{message}");
+        }
     }
 }

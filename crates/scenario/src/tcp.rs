@@ -211,6 +211,72 @@ text_setting!(
     ["200 ms", "off"]
 );
 
+/// Explicit congestion notification: `false`, `true` or `"accurate"`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum EcnSpec {
+    /// None.
+    #[default]
+    Off,
+    /// With the feedback of RFC 3168.
+    Classic,
+    /// With accurate feedback (AccECN, RFC 9768), where both ends have it.
+    Accurate,
+}
+
+impl EcnSpec {
+    /// It is offered, with whatever feedback.
+    pub fn is_on(self) -> bool {
+        self != EcnSpec::Off
+    }
+    /// `true` or `false`.
+    pub fn classic(on: bool) -> Self {
+        if on { EcnSpec::Classic } else { EcnSpec::Off }
+    }
+}
+
+impl Serialize for EcnSpec {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            EcnSpec::Accurate => serializer.serialize_str("accurate"),
+            EcnSpec::Off | EcnSpec::Classic => serializer.serialize_bool(self.is_on()),
+        }
+    }
+}
+impl<'de> Deserialize<'de> for EcnSpec {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = EcnSpec;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("true, false or \"accurate\"")
+            }
+            fn visit_bool<E: serde::de::Error>(self, on: bool) -> Result<EcnSpec, E> {
+                Ok(EcnSpec::classic(on))
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<EcnSpec, E> {
+                match text {
+                    "accurate" => Ok(EcnSpec::Accurate),
+                    _ => Err(E::invalid_value(serde::de::Unexpected::Str(text), &self)),
+                }
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+impl JsonSchema for EcnSpec {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "EcnSpec".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "anyOf": [{ "type": "boolean" }, { "type": "string", "enum": ["accurate"] }],
+        })
+    }
+}
+
 /// The initial window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InitialWindowSpec {
@@ -483,8 +549,9 @@ pub struct TcpSpec {
     pub timestamps: bool,
     /// Window scaling (RFC 7323).
     pub window_scaling: bool,
-    /// Explicit congestion notification (RFC 3168).
-    pub ecn: bool,
+    /// Explicit congestion notification (RFC 3168); with "accurate" its feedback counts every mark where the peer can do so too
+    /// (AccECN, RFC 9768), and all packets but SYNs are ECN-capable.
+    pub ecn: EcnSpec,
     /// Report duplicates to the sender (RFC 2883).
     pub dsack: bool,
     /// Send new data on the first duplicate ACKs (RFC 3042).
@@ -616,7 +683,7 @@ impl Default for TcpSpec {
             established: false,
             timestamps: config.timestamps,
             window_scaling: config.window_scaling,
-            ecn: config.ecn,
+            ecn: EcnSpec::default(),
             dsack: config.dsack,
             limited_transmit: config.limited_transmit,
             duplicate_threshold: config.duplicate_threshold,
@@ -705,7 +772,8 @@ impl TcpSpec {
             dsack: self.dsack,
             timestamps: self.timestamps,
             window_scaling: self.window_scaling,
-            ecn: self.ecn,
+            ecn: self.ecn.is_on(),
+            accurate_ecn: self.ecn == EcnSpec::Accurate,
             receive_buffer: self.receive_buffer.bytes(self.mss),
             autotuning: self.receive_sizes(),
             send_buffer: self.send_room(),

@@ -1,7 +1,7 @@
 //! Changes to a connection's settings, where one connection is to be like another but for a few things.
 
 use crate::linux::like_linux;
-use crate::{BufferSpec, DelayedAck, InitialWindowSpec, RtoSpec, TcpSpec, Variant};
+use crate::{BufferSpec, DelayedAck, EcnSpec, InitialWindowSpec, RtoSpec, TcpSpec, Variant};
 use longhaul_cc::{Algorithm, Pacing, SlowStartKind};
 use longhaul_units::{Limit, Size};
 use schemars::JsonSchema;
@@ -85,8 +85,8 @@ changes! {
     established: bool,
     /// Timestamps option (RFC 7323).
     timestamps: bool,
-    /// Explicit congestion notification (RFC 3168).
-    ecn: bool,
+    /// Explicit congestion notification (RFC 3168), or "accurate" (RFC 9768).
+    ecn: EcnSpec,
     /// Nagle's algorithm.
     nagle: bool,
     /// After an idle RTO go back to the initial window (RFC 5681 section 4.1).

@@ -21,7 +21,7 @@ pub use error::{DecodeError, EncodeError, Field};
 pub use flags::Flags;
 pub use line::LineStats;
 pub use longhaul_units::Ecn;
-pub use options::{Options, SackBlocks, Timestamps};
+pub use options::{EcnCounters, EcnOrder, Options, SackBlocks, Timestamps};
 pub use seq::SeqNumber;
 
 /// Bytes of an IPv4 header without options (RFC 791).
@@ -71,4 +71,4 @@ impl Segment {
 }
 
 // Simulations hold millions of them.
-const _: () = assert!(size_of::<Segment>() <= 80);
+const _: () = assert!(size_of::<Segment>() <= 88);

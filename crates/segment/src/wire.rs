@@ -1,10 +1,10 @@
-//! A TCP/IP packet as bytes: header layout of RFC 9293 section 3.1, options of RFC 9293, 7323, 2018 and 5690.
+//! A TCP/IP packet as bytes: header layout of RFC 9293 section 3.1, options of RFC 9293, 7323, 2018, 5690 and 9768.
 //! Options are written in the order and with the padding that [`Options::wire_len`] counts on.
 
 use crate::checksum::Checksum;
 use crate::error::{DecodeError, EncodeError, Field};
 use crate::ip::{self, PROTOCOL_TCP, at_most, truncated};
-use crate::{Flags, Options, SackBlocks, Segment, SeqNumber, TCP_HEADER, Timestamps};
+use crate::{EcnCounters, EcnOrder, Flags, Options, SackBlocks, Segment, SeqNumber, TCP_HEADER, Timestamps};
 use std::num::NonZeroU8;
 
 /// Most bytes that options can take: the data offset counts to 15 words (RFC 9293 section 3.1).
@@ -25,6 +25,8 @@ mod kind {
     pub const SACK_PERMITTED: u8 = 4;
     pub const SACK: u8 = 5;
     pub const TIMESTAMPS: u8 = 8;
+    pub const ACC_ECN_0: u8 = 172;
+    pub const ACC_ECN_1: u8 = 174;
     pub const EXPERIMENT: u8 = 253;
 }
 
@@ -205,6 +207,18 @@ fn put_options(options: &Options, out: &mut Vec<u8>) {
         out.extend_from_slice(&[kind::NOP, kind::NOP, kind::NOP]);
         out.extend_from_slice(&[kind::EXPERIMENT, 5, high, low, ratio.get()]);
     }
+    if let Some(counters) = &options.ecn_counters {
+        let kind = match counters.order() {
+            EcnOrder::Ect0First => kind::ACC_ECN_0,
+            EcnOrder::Ect1First => kind::ACC_ECN_1,
+        };
+        let start = out.len();
+        out.extend_from_slice(&[kind, 2 + 3 * counters.len() as u8]);
+        for counter in counters.counters() {
+            out.extend_from_slice(&counter.to_be_bytes()[1..]);
+        }
+        out.resize(start + EcnCounters::wire_len_of(counters.len()) as usize, kind::NOP);
+    }
 }
 
 /// Reads an IPv4 or IPv6 packet that carries TCP, with both checksums verified. [`Packet`] lists what is kept.
@@ -272,7 +286,7 @@ fn decode_tcp<'a>(datagram: &ip::Datagram<'a>) -> Result<Packet<'a>, DecodeError
 fn read_options(bytes: &[u8]) -> Result<(Options, bool), DecodeError> {
     let mut options = Options::default();
     let mut unread = false;
-    let mut seen = 0u16; // a bit for each known kind, and two for those of ACK congestion control
+    let mut seen = 0u16; // a bit for each known kind, two for those of ACK congestion control, one for AccECN's two
     let mut at = 0;
     while let Some(&kind) = bytes.get(at) {
         if kind == kind::END {
@@ -291,7 +305,11 @@ fn read_options(bytes: &[u8]) -> Result<(Options, bool), DecodeError> {
         })?;
         unread |= known != Known::Whole;
         if known != Known::No {
-            let bit = if kind == kind::EXPERIMENT { value.len() + 9 } else { usize::from(kind) };
+            let bit = match kind {
+                kind::EXPERIMENT => value.len() + 9,
+                kind::ACC_ECN_0 | kind::ACC_ECN_1 => 15,
+                _ => usize::from(kind),
+            };
             unread |= seen & 1 << bit != 0;
             seen |= 1 << bit;
         }
@@ -343,6 +361,19 @@ fn read_option(options: &mut Options, kind: u8, value: &[u8]) -> Option<Known> {
         kind::TIMESTAMPS => {
             let (value, echo) = two_words(value.try_into().ok()?);
             options.timestamps = Some(Timestamps { value, echo });
+        }
+        kind::ACC_ECN_0 | kind::ACC_ECN_1 => {
+            let order = if kind == kind::ACC_ECN_0 { EcnOrder::Ect0First } else { EcnOrder::Ect1First };
+            let mut counters = [0; EcnCounters::MAX];
+            // Of another length than expected, what is behind the last whole counter is ignored (RFC 9768 section 3.2.3).
+            let whole = (value.len() / 3).min(EcnCounters::MAX);
+            for (counter, field) in counters.iter_mut().zip(value.chunks_exact(3)) {
+                *counter = u32::from_be_bytes([0, field[0], field[1], field[2]]);
+            }
+            options.ecn_counters = Some(EcnCounters::new(order, &counters[..whole]));
+            if value.len() != 3 * whole {
+                return Some(Known::InPart);
+            }
         }
         // Other experiments have identifiers of their own, and lengths of their own.
         kind::EXPERIMENT => match value.strip_prefix(&ACK_CONGESTION_CONTROL) {

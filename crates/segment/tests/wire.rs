@@ -2,8 +2,8 @@
 
 use crate::common::{ACK, DATA_V6, FIN, SYN, accepts, mend_checksums};
 use longhaul_segment::{
-    DecodeError, Ecn, EncodeError, Field, Flags, Options, SackBlocks, Segment, SeqNumber, Timestamps, ip,
-    wire,
+    DecodeError, Ecn, EcnCounters, EcnOrder, EncodeError, Field, Flags, Options, SackBlocks, Segment,
+    SeqNumber, Timestamps, ip, wire,
 };
 use proptest::prelude::*;
 use std::net::IpAddr;
@@ -51,6 +51,64 @@ fn linux_syn() {
         },
     };
     assert_same(&SYN, ip, segment, &[]);
+}
+
+/// RFC 9768 section 3.2.3 and figure 4: kind, length, and counters of 24 bits in the order of the kind; AE is the bit before CWR.
+#[test]
+fn accurate_ecn() {
+    let ip = ip::Header::new(CLIENT, SERVER);
+    for (order, kind) in [(EcnOrder::Ect0First, 172), (EcnOrder::Ect1First, 174)] {
+        for (len, option) in [
+            (0, vec![kind, 2, 1, 1]),
+            (1, vec![kind, 5, 0x34, 0x56, 0x78, 1, 1, 1]),
+            (2, vec![kind, 8, 0x34, 0x56, 0x78, 0, 3, 0xe8]),
+            (3, vec![kind, 11, 0x34, 0x56, 0x78, 0, 3, 0xe8, 0, 0, 1, 1]),
+        ] {
+            // Of a counter only the lowest 24 bits are there.
+            let counters = EcnCounters::new(order, &[0x1234_5678, 1000, 1][..len]);
+            let flags = Flags::ACK | Flags::AE | Flags::ECE;
+            let options = Options { ecn_counters: Some(counters), ..Options::NONE };
+            let segment = Segment { flags, options, ..Segment::default() };
+            let mut bytes = Vec::new();
+            wire::encode(&ip, &segment, &[], &mut bytes).unwrap();
+            assert_eq!(bytes[32] & 0x0f, 1, "AE");
+            assert_eq!(bytes[33], 0x50, "ECE and ACK");
+            assert_eq!(bytes[40..], option);
+            let read = wire::decode(&bytes).unwrap();
+            assert_eq!(read.segment, segment);
+            assert!(read.unread.is_nothing());
+            let (first, third) = (counters.ect0(), counters.ect1());
+            let (first, third) = if kind == 172 { (first, third) } else { (third, first) };
+            let there = |place: usize, value| (len > place).then_some(value);
+            assert_eq!((first, counters.ce(), third), (there(0, 0x34_5678), there(1, 1000), there(2, 1)));
+        }
+    }
+}
+
+/// RFC 9768 section 3.2.3: whole counters count, whatever the length, and the rest is ignored.
+#[test]
+fn an_accurate_ecn_option_of_another_length() {
+    let ip = ip::Header::new(CLIENT, SERVER);
+    let counters = EcnCounters::new(EcnOrder::Ect0First, &[7, 8, 9]);
+    let options = Options { ecn_counters: Some(counters), ..Options::NONE };
+    let segment = Segment { flags: Flags::ACK, options, ..Segment::default() };
+    let mut bytes = Vec::new();
+    wire::encode(&ip, &segment, &[], &mut bytes).unwrap();
+    for (len, counters) in [(10, 2), (9, 2), (7, 1), (4, 0)] {
+        let mut odd = bytes.clone();
+        odd[41] = len;
+        odd[40 + usize::from(len)..].fill(1);
+        odd[36..38].fill(0);
+        let mut sum = longhaul_segment::checksum::Checksum::new();
+        sum.add_pseudo_header(ip.src, ip.dst, ip::PROTOCOL_TCP, 32);
+        sum.add(&odd[20..]);
+        let sum = sum.finish().to_be_bytes();
+        odd[36..38].copy_from_slice(&sum);
+        let read = wire::decode(&odd).unwrap();
+        let option = read.segment.options.ecn_counters.unwrap();
+        assert_eq!(option, EcnCounters::new(EcnOrder::Ect0First, &[7, 8, 9][..counters]));
+        assert!(read.unread.tcp_options, "length {len}");
+    }
 }
 
 #[test]
@@ -333,6 +391,7 @@ prop_compose! {
         sack_permitted: bool,
         ack_congestion_control_permitted: bool,
         ack_ratio in any::<Option<std::num::NonZeroU8>>(),
+        ecn_counters in prop::option::of((any::<bool>(), prop::collection::vec(any::<u32>(), 0..=3))),
     ) -> Options {
         let timestamps = timestamps.map(|(value, echo)| Timestamps { value, echo });
         Options {
@@ -343,6 +402,10 @@ prop_compose! {
             sack_permitted,
             ack_congestion_control_permitted,
             ack_ratio,
+            ecn_counters: ecn_counters.map(|(ect0_first, counters)| {
+                let order = if ect0_first { EcnOrder::Ect0First } else { EcnOrder::Ect1First };
+                EcnCounters::new(order, &counters)
+            }),
         }
     }
 }

@@ -44,6 +44,28 @@ fn what_the_authors_of_hybla_ask_for_is_named_where_it_is_missing() {
     assert!(goodput(&whole) > 5e6, "{}", goodput(&whole));
 }
 
+/// RFC 8257 section 3, RFC 9331 section 4: marks need feedback.
+#[test]
+fn congestion_controls_for_marks_need_ecn() {
+    for (congestion, more, named) in [
+        ("dctcp", "", Some("dctcp without ecn = true")),
+        ("dctcp", ", ecn = true", None),
+        ("dctcp", ", ecn = \"accurate\"", None),
+        ("prague", "", Some("prague without ecn = \"accurate\"")),
+        ("prague", ", ecn = true", Some("prague without ecn = \"accurate\"")),
+        ("prague", ", ecn = \"accurate\"", None),
+        ("cubic", "", None),
+    ] {
+        let summary = run(congestion, more);
+        let message = warning(&summary, "missing_companions");
+        assert_eq!(message.is_some(), named.is_some(), "{congestion}{more}: {message:?}");
+        assert!(
+            named.is_none_or(|text| message.is_some_and(|message| message.contains(text))),
+            "{message:?}"
+        );
+    }
+}
+
 #[test]
 fn a_slow_start_without_effect_is_named() {
     for (congestion, slow_start, named) in [

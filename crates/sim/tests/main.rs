@@ -21,6 +21,7 @@ mod queues;
 mod quic;
 mod quic_log;
 mod quic_settings;
+mod scalable;
 mod serial;
 mod situations;
 mod sttp;

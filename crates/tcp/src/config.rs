@@ -130,6 +130,13 @@ pub struct Config {
     pub window_scaling: bool,
     /// Offer ECN (RFC 3168).
     pub ecn: bool,
+    /// With `ecn`, offer accurate feedback (AccECN, RFC 9768); with a peer that has none it is that of RFC 3168. Where it is agreed on,
+    /// every segment is ECN-capable but SYN, SYN-ACK and RST (draft-ietf-tcpm-generalized-ecn).
+    pub accurate_ecn: bool,
+    /// With `accurate_ecn`, send its option with byte counters too, where there is room.
+    pub accurate_ecn_option: bool,
+    /// With `accurate_ecn`, nothing is ECN-capable if the path has changed the ECN field of the SYN or SYN-ACK (RFC 9768 section 3.2.2.3).
+    pub accurate_ecn_check: bool,
 
     /// Receive buffer in bytes; `None` is unlimited (the largest window that the option can express, 1 GiB).
     pub receive_buffer: Option<u64>,
@@ -254,6 +261,9 @@ impl Default for Config {
             timestamp_tick: Duration::from_millis(1),
             window_scaling: true,
             ecn: false,
+            accurate_ecn: false,
+            accurate_ecn_option: true,
+            accurate_ecn_check: true,
             receive_buffer: None,
             autotuning: None,
             reassembly_limit: None,

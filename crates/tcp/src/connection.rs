@@ -6,6 +6,7 @@ mod output;
 mod prediction;
 mod timers;
 
+use crate::accurate_ecn::{Marks, Report, Reported, ace};
 use crate::ack_congestion::INITIAL_RATIO;
 use crate::challenge::Challenges;
 use crate::event::Events;
@@ -13,9 +14,9 @@ use crate::handshake::{Agreement, Offer};
 use crate::limits::LimitClock;
 use crate::probing::Probing;
 use crate::receiver::Receiver;
-use crate::sender::{Acknowledgment, Sender};
+use crate::sender::{Acknowledgment, EcnFeedback, Sender};
 use crate::{Config, Event, Ports, State, Stats};
-use longhaul_cc::CongestionControl;
+use longhaul_cc::{CongestionControl, EcnUse};
 use longhaul_segment::{Ecn, Flags, Segment, SeqNumber, Timestamps};
 use longhaul_units::{Duration, Instant};
 use prediction::Expected;
@@ -32,13 +33,20 @@ const TIMESTAMP_VALIDITY: Duration = Duration::from_secs(24 * 24 * 3600);
 #[repr(C)]
 pub struct Connection {
     state: State,
-    /// ECN has been negotiated (RFC 3168 section 6.1.1).
+    /// ECN has been negotiated (RFC 3168 section 6.1.1), with that RFC's feedback.
     ecn: bool,
-    /// As receiver: congestion was experienced, echo it until CWR comes.
-    ecn_echo: bool,
+    /// Congestion control needs to know how much was marked: this end as receiver echoes each mark as it is (RFC 8257 section 3.2).
+    exact_echo: bool,
+    /// The ECN field of what RFC 3168 leaves incapable: pure ACKs, retransmissions, probes.
+    control_ecn: Ecn,
+    /// As receiver: the bits that every segment carries. ECE if congestion was experienced, until CWR comes; the ACE field where
+    /// feedback is accurate.
+    echo: Flags,
     all_acked_reported: bool,
     /// This end has sent the first SYN, or both ends have at once.
     active: bool,
+    /// The peer reports that this end's SYN-ACK met congestion.
+    syn_ack_marked: bool,
     /// A SYN or SYN-ACK is to be sent.
     syn_due: bool,
     /// The SYN or the SYN-ACK has been sent more than once.
@@ -60,6 +68,8 @@ pub struct Connection {
     window_seq: u64,
     window_ack: u64,
     events: Events,
+    /// What has arrived with which ECN field, where feedback is accurate (RFC 9768).
+    accurate: Option<Box<Report>>,
     receiver: Receiver,
     sender: Sender,
     limits: LimitClock,
@@ -105,7 +115,10 @@ impl Connection {
             ports,
             agreed: Agreement { mss: config.mss, ..Agreement::default() },
             ecn: false,
-            ecn_echo: false,
+            exact_echo: false,
+            control_ecn: Ecn::NotEct,
+            echo: Flags::NONE,
+            accurate: None,
             active: state == State::SynSent,
             all_acked_reported: true,
             window_seq: 0,
@@ -118,6 +131,7 @@ impl Connection {
             recent_timestamp: 0,
             recent_timestamp_at: Instant::ZERO,
             syn_due: false,
+            syn_ack_marked: false,
             syn_repeated: false,
             syn_sent_at: None,
             syns_sent: 0,
@@ -160,11 +174,11 @@ impl Connection {
     ) -> Self {
         let mut connection = Self::new(config, cc, SeqNumber(0), ports, State::Established);
         let offer = Offer::of_config(peer);
-        connection.ecn = connection.config.ecn && peer.ecn;
         let mss = Offer::of_config(&connection.config).agree(&offer).mss;
         connection.agreed = offer.agree(&offer);
         connection.agreed.mss = connection.agreed.mss.min(mss);
         connection.agreed.ack_congestion_control &= connection.config.ack_congestion_control;
+        connection.agree_on_ecn_with(peer);
         let agreed = connection.agreed;
         connection.receiver.synchronize(agreed.receive_shift, agreed.sack);
         connection.receiver.open_window();
@@ -181,6 +195,45 @@ impl Connection {
         if self.agreed.ack_congestion_control {
             self.receiver.set_ack_ratio(INITIAL_RATIO);
             self.sender.control_acks();
+        }
+    }
+
+    /// ECN between two ends that have had no handshake.
+    fn agree_on_ecn_with(&mut self, peer: &Config) {
+        let both = self.config.ecn && peer.ecn;
+        let accurate = both && self.config.accurate_ecn && peer.accurate_ecn;
+        self.ecn = both && !accurate;
+        if accurate {
+            self.accurate = Some(Box::new(Report::established(self.config.accurate_ecn_option)));
+        }
+        self.begin_ecn(false);
+    }
+
+    /// What the two ends have agreed on begins to hold. `marked`: the peer reports that this end's SYN-ACK met congestion.
+    fn begin_ecn(&mut self, marked: bool) {
+        let asked = self.sender.cc().ecn();
+        if self.accurate.is_some() {
+            self.sender.begin_accurate_ecn(Marks::new(marked));
+        }
+        self.exact_echo = self.ecn && asked == EcnUse::Fraction;
+        self.agreed.plain &= self.accurate.is_none() && !self.exact_echo;
+        self.refresh_ecn();
+    }
+    /// The bits of what leaves from now on, where feedback is accurate.
+    fn refresh_ecn(&mut self) {
+        let Some(report) = &self.accurate else { return };
+        self.echo = report.flags();
+        self.control_ecn = match (report.is_capable(), self.sender.cc().ecn()) {
+            (false, _) => Ecn::NotEct,
+            (true, EcnUse::L4s) => Ecn::Ect1,
+            (true, EcnUse::Classic | EcnUse::Fraction) => Ecn::Ect0,
+        };
+    }
+    /// Send the option of accurate ECN feedback from now on, or not.
+    pub fn set_accurate_ecn_option(&mut self, on: bool) {
+        self.config.accurate_ecn_option = on;
+        if let Some(report) = &mut self.accurate {
+            report.set_option(on);
         }
     }
 
@@ -210,7 +263,7 @@ impl Connection {
     fn handle_unexpected(&mut self, now: Instant, segment: &Segment, ecn: Ecn) {
         match self.state {
             State::Closed => {}
-            State::Listen => self.on_segment_in_listen(now, segment),
+            State::Listen => self.on_segment_in_listen(now, segment, ecn),
             State::SynSent => self.on_segment_in_syn_sent(now, segment, ecn),
             _ => self.on_segment(now, segment, ecn),
         }
@@ -230,7 +283,10 @@ impl Connection {
         }
         // First, the sequence number.
         if !self.is_acceptable(seq, end + u64::from(fin), segment) {
-            return self.on_unacceptable(now, segment, seq, end, fin);
+            return self.on_unacceptable(now, segment, ecn, (seq, end), fin);
+        }
+        if self.accurate.is_some() {
+            self.count_for_accurate_ecn(segment, ecn);
         }
         if self.agreed.timestamps && (self.config.answer_unsent_acks || !self.acknowledges_unsent(segment)) {
             self.record_timestamp(now, segment, seq);
@@ -267,11 +323,22 @@ impl Connection {
 
     /// What lies outside the window is answered by an ACK; duplicates are reported.
     #[cold]
-    fn on_unacceptable(&mut self, now: Instant, segment: &Segment, seq: u64, end: u64, fin: bool) {
+    fn on_unacceptable(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        ecn: Ecn,
+        (seq, end): (u64, u64),
+        fin: bool,
+    ) {
         if segment.flags.contains(Flags::RST) {
             return;
         }
         if segment.flags.contains(Flags::SYN) {
+            if let Some(report) = self.accurate.as_mut().filter(|_| segment.flags.contains(Flags::ACK)) {
+                // The peer's SYN-ACK again, and perhaps with another ECN field (RFC 9768 section 3.2.2.1).
+                report.reflect(ecn);
+            }
             // RFC 5961 section 4.
             return self.challenge(now);
         }
@@ -281,6 +348,11 @@ impl Connection {
         // No loop can come of data and FINs, which a timer sends again.
         self.receiver.ack_now = true;
         if end + u64::from(fin) <= self.receiver.next && end > seq {
+            if let Some(report) = &mut self.accurate {
+                report.duplicate_arrived(segment);
+                report.arrived(segment, ecn);
+                self.echo = report.flags();
+            }
             self.receiver.on_data(now, seq, end, fin, &mut self.stats);
         } else if end > seq {
             self.stats.beyond_window_bytes += end - seq;
@@ -315,7 +387,10 @@ impl Connection {
         } else if !segment.flags.contains(Flags::ACK) {
             // SYN-RECEIVED, and the peer's SYN again: our SYN-ACK was lost.
             self.syn_due = true;
-        } else if self.complete_handshake(now, segment) {
+            if let Some(report) = &mut self.accurate {
+                report.syn_repeated(segment.flags, ecn);
+            }
+        } else if self.complete_handshake(now, segment, ecn) {
             // Simultaneous open (RFC 9293 figure 8): the peer's SYN-ACK.
             self.receiver.ack_now = true;
             self.on_syn_text(now, segment, ecn);
@@ -325,7 +400,8 @@ impl Connection {
     /// True if the payload is to be processed.
     #[inline]
     fn on_ack_field(&mut self, now: Instant, segment: &Segment, ecn: Ecn, seq: u64) -> bool {
-        if self.state == State::SynReceived && !self.complete_handshake(now, segment) {
+        let opens = self.state == State::SynReceived;
+        if opens && !self.complete_handshake(now, segment, ecn) {
             return false;
         }
         let Some(ack) = segment.ack.expand(self.isn, self.sender.una) else {
@@ -363,7 +439,7 @@ impl Connection {
             sack: &segment.options.sack,
             isn: self.isn,
             bare: segment.payload_len == 0 && !segment.flags.intersects(Flags::FIN | Flags::SYN),
-            ecn_echo: self.ecn && segment.flags.contains(Flags::ECE),
+            ecn: self.ecn_feedback(segment, opens),
             marked: ecn == Ecn::Ce,
             timestamp_rtt,
         };
@@ -375,6 +451,23 @@ impl Connection {
             self.on_nothing_in_flight(now);
         }
         self.state != State::Closed
+    }
+
+    /// What an ACK reports of marks. The ACE field of the one that opens the connection is no counter, and one that a path may have
+    /// cleared is none either: then nothing that was sent can have been marked.
+    #[inline]
+    fn ecn_feedback(&self, segment: &Segment, opens: bool) -> EcnFeedback {
+        if self.ecn && segment.flags.contains(Flags::ECE) {
+            return EcnFeedback::Echo;
+        }
+        match &self.accurate {
+            Some(report) if !opens && report.is_capable() => EcnFeedback::Accurate(Reported {
+                ace: ace(segment.flags),
+                counters: segment.options.ecn_counters,
+                advanced: report.timestamp_advanced,
+            }),
+            _ => EcnFeedback::None,
+        }
     }
 
     fn acknowledges_unsent(&self, segment: &Segment) -> bool {
@@ -405,7 +498,7 @@ impl Connection {
             sack: &segment.options.sack,
             isn: self.isn,
             bare: false,
-            ecn_echo: false,
+            ecn: EcnFeedback::None,
             marked: false,
             timestamp_rtt,
         };
@@ -427,16 +520,45 @@ impl Connection {
         }
     }
 
+    /// A segment in the window counts, whatever it carries (RFC 9768 section 3.2.1).
+    #[inline(never)]
+    fn count_for_accurate_ecn(&mut self, segment: &Segment, ecn: Ecn) {
+        let Some(report) = &mut self.accurate else { return };
+        let stamp = segment.options.timestamps.filter(|_| self.agreed.timestamps);
+        report.timestamp_advanced =
+            stamp.is_some_and(|stamp| (stamp.value.wrapping_sub(self.recent_timestamp) as i32) > 0);
+        if segment.flags.contains(Flags::SYN) {
+            return;
+        }
+        self.receiver.ack_now |= report.arrived(segment, ecn);
+        self.stats.ce_received += u64::from(ecn == Ecn::Ce);
+        self.refresh_ecn();
+    }
+
+    /// RFC 8257 section 3.2: the echo is that of the last packet. Where it changes, what was held back is acknowledged with the old
+    /// one first.
+    fn echo_exactly(&mut self, now: Instant, ecn: Ecn) {
+        let echo = if ecn == Ecn::Ce { Flags::ECE } else { Flags::NONE };
+        if echo != self.echo && self.receiver.next > self.receiver.last_acked && !self.receiver.ack_now {
+            let mut ack = Segment::default();
+            self.bare_ack(now, self.sender.max, &mut ack);
+            self.stats.pure_acks_sent += 1;
+            self.reply = Some(Box::new(ack));
+        }
+        self.echo = echo;
+    }
+
     #[inline]
     fn on_payload(&mut self, now: Instant, segment: &Segment, ecn: Ecn, seq: u64, end: u64, fin: bool) {
         if self.ecn {
+            self.stats.ce_received += u64::from(ecn == Ecn::Ce);
             // RFC 3168 section 6.1.3: echo until the sender reports (CWR) that it has reduced its window.
-            if segment.flags.contains(Flags::CWR) {
-                self.ecn_echo = false;
-            }
-            if ecn == Ecn::Ce {
-                self.stats.ce_received += 1;
-                self.ecn_echo = true;
+            if self.exact_echo {
+                self.echo_exactly(now, ecn);
+            } else if ecn == Ecn::Ce {
+                self.echo = Flags::ECE;
+            } else if segment.flags.contains(Flags::CWR) {
+                self.echo = Flags::NONE;
             }
         }
         if matches!(self.state, State::CloseWait | State::Closing | State::LastAck | State::TimeWait) {

@@ -71,6 +71,7 @@ impl Offer {
             send_shift: scaling.map_or(0, |shifts| shifts.1),
             sack: self.sack && peer.sack,
             timestamps,
+            plain: !timestamps,
             ack_congestion_control: self.ack_congestion_control && peer.ack_congestion_control,
         }
     }
@@ -87,5 +88,7 @@ pub(crate) struct Agreement {
     pub send_shift: u8,
     pub sack: bool,
     pub timestamps: bool,
+    /// Headers are those of RFC 9293: no timestamps, no accurate ECN feedback, no exact echo of marks.
+    pub plain: bool,
     pub ack_congestion_control: bool,
 }

@@ -38,6 +38,7 @@
 //! assert_eq!(server.state(), State::Established);
 //! ```
 
+mod accurate_ecn;
 mod ack_congestion;
 mod challenge;
 mod config;
@@ -64,6 +65,7 @@ mod ticks;
 mod transmissions;
 mod undo;
 
+pub use accurate_ecn::EcnDelivered;
 pub use config::{Config, Keepalive, Reading, Recovery, RttSampling};
 pub use connection::{Connection, reset_for};
 pub use event::{Departure, Event, Ports, Transmit};

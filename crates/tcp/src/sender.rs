@@ -10,6 +10,7 @@ mod timers;
 mod transmission;
 mod undo;
 
+use crate::accurate_ecn::{EcnDelivered, Marks, Reported};
 use crate::ack_congestion::AckCongestion;
 use crate::pacing::Pacer;
 use crate::prr::ProportionalRateReduction;
@@ -21,7 +22,7 @@ use crate::send_log::SendLog;
 use crate::undo::Undo;
 use crate::{Config, CongestionState, ReductionBound, RttSampling};
 pub(crate) use bulk::Bulk;
-use longhaul_cc::{CongestionControl, InitialWindow, Probed};
+use longhaul_cc::{CongestionControl, EcnUse, InitialWindow, Probed};
 use longhaul_segment::{Options, SackBlocks, SeqNumber};
 use longhaul_units::{Duration, Instant, Rate};
 use loss_recovery::LossRecovery;
@@ -78,6 +79,16 @@ pub(crate) struct Chunk {
     rescue: bool,
 }
 
+/// What an ACK reports of marks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum EcnFeedback {
+    None,
+    /// An echo (RFC 3168).
+    Echo,
+    /// Counters (RFC 9768).
+    Accurate(Reported),
+}
+
 /// The fields of an arriving ACK, mapped onto 64-bit stream offsets.
 pub(crate) struct Acknowledgment<'a> {
     pub now: Instant,
@@ -88,7 +99,7 @@ pub(crate) struct Acknowledgment<'a> {
     pub isn: SeqNumber,
     /// The segment has neither payload nor FIN: it can be a duplicate ACK.
     pub bare: bool,
-    pub ecn_echo: bool,
+    pub ecn: EcnFeedback,
     /// The segment met congestion itself.
     pub marked: bool,
     /// Age of the timestamp echoed, if the option is in use.
@@ -182,11 +193,17 @@ pub(crate) struct Sender {
     /// Where one segment at a time is timed: its first byte.
     timed: u64,
     delivered: u64,
+    /// Bytes that are known to have met congestion and to have been marked.
+    marked: u64,
     /// SACKed bytes not yet reported to cc.
     sacked_unreported: u64,
     /// End of the highest retransmission ever: no round trip is measured below (Karn's rule).
     retransmitted_below: u64,
     measured: Option<Box<Measured>>,
+    /// What the peer has reported, where ECN feedback is accurate.
+    marks: Option<Box<Marks>>,
+    /// cc.ecn().
+    ecn_use: EcnUse,
     /// ACK congestion control, where it is agreed on.
     ack_congestion: Option<Box<AckCongestion>>,
     cc: Box<dyn CongestionControl>,
@@ -299,6 +316,9 @@ impl Sender {
             round_end: 0,
             timed: 1,
             delivered: 0,
+            marked: 0,
+            marks: None,
+            ecn_use: cc.ecn(),
             sacked_unreported: 0,
             rate_based,
             tells_of_sending: cc.hears_of_sending(),
@@ -382,6 +402,14 @@ impl Sender {
         self.last_progress = now;
         self.last_sent = now;
         self.refresh();
+    }
+    /// Accurate ECN feedback is agreed on (RFC 9768).
+    pub fn begin_accurate_ecn(&mut self, marks: Marks) {
+        self.marks = Some(Box::new(marks));
+    }
+    /// What the peer has reported since.
+    pub fn ecn_delivered(&self) -> Option<EcnDelivered> {
+        self.marks.as_ref().map(|marks| marks.totals())
     }
     /// ACK congestion control is agreed on (RFC 5690).
     pub fn control_acks(&mut self) {

@@ -2,7 +2,9 @@
 
 use crate::common::*;
 use longhaul_cc::{Ack, Congestion, CongestionControl};
-use longhaul_segment::{Ecn, Flags, Options, SackBlocks, Segment, SeqNumber, Timestamps};
+use longhaul_segment::{
+    Ecn, EcnCounters, EcnOrder, Flags, Options, SackBlocks, Segment, SeqNumber, Timestamps,
+};
 use longhaul_tcp::{
     Autotuning, Config, Connection, InitialWindow, Reading, Recovery, ReductionBound, SpuriousDetection,
     State,
@@ -57,6 +59,8 @@ prop_compose! {
             timestamps: bit(4),
             window_scaling: bit(5),
             ecn: bit(6),
+            accurate_ecn: bit(20),
+            accurate_ecn_option: bit(21),
             delayed_ack: bit(7).then_some(ms(100)),
             nagle: bit(8),
             restart_after_idle: bit(9),
@@ -152,6 +156,7 @@ prop_compose! {
         ack_congestion_control_permitted in any::<bool>(),
         ack_ratio in prop::option::of(any::<std::num::NonZeroU8>()),
         sack in prop::collection::vec((0u32..20_000, prop_oneof![0u32..20_000, any::<u32>()]), 0..4),
+        ecn_counters in prop::option::of(prop::collection::vec(any::<u32>(), 0..4)),
     ) -> Segment {
         let mut blocks = SackBlocks::default();
         for (start, end) in sack {
@@ -173,6 +178,7 @@ prop_compose! {
                 sack_permitted,
                 ack_congestion_control_permitted,
                 ack_ratio,
+                ecn_counters: ecn_counters.map(|counters| EcnCounters::new(EcnOrder::Ect0First, &counters)),
             },
         }
     }

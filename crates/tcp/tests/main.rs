@@ -1,6 +1,7 @@
 //! All tests of connections, in one program: each program of its own would be linked with the whole library, and Cargo runs them one after the other.
 
 mod acceptance;
+mod accurate_ecn;
 mod ack_congestion;
 mod anything_goes;
 mod application;

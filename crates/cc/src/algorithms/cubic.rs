@@ -47,7 +47,13 @@ pub struct CubicParams {
     /// threshold do, and a new stage begins at that window (Linux: `tcp_reno_undo_cwnd`).
     #[schemars(extend("x-unit" = "true or false"))]
     pub growth_restored: bool,
+    /// Alternative back-off with ECN (RFC 8511): a mark leaves 0.85 of the window, whatever beta.
+    #[schemars(extend("x-unit" = "true or false"))]
+    pub abe: bool,
 }
+
+/// What RFC 8511 section 4.1 leaves of CUBIC's window upon a mark.
+const ABE_BETA: f64 = 0.85;
 
 /// How CUBIC's window grows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -99,6 +105,7 @@ impl Default for CubicParams {
             growth_before_loss: 0.0,
             growth: Growth::Acks,
             growth_restored: true,
+            abe: false,
         }
     }
 }
@@ -239,7 +246,8 @@ impl Cubic {
 
     /// What a reduction leaves, in bytes.
     fn reduced(&self, window: &Window, event: &Congestion) -> f64 {
-        let left = event.flight_size as f64 * self.params.beta;
+        let abe = self.params.abe && event.kind == CongestionKind::EcnEcho;
+        let left = event.flight_size as f64 * if abe { ABE_BETA } else { self.params.beta };
         match self.params.growth {
             Growth::Acks => left,
             Growth::Count => (left / window.mss).floor() * window.mss,
@@ -439,6 +447,16 @@ mod tests {
             policy.on_congestion(&event(kind, 2000));
             assert_eq!((policy.window(), policy.ssthresh()), (window, 2000));
         }
+    }
+
+    #[test]
+    fn abe_keeps_more_upon_a_mark() {
+        // RFC 8511 section 4.1: 0.85 for CUBIC.
+        let mut policy = cubic(r#"{"kind": "cubic", "abe": true}"#, 1000);
+        policy.on_congestion(&event(CongestionKind::EcnEcho, 1_000_000));
+        assert_eq!((policy.window(), policy.ssthresh()), (850_000, 850_000));
+        policy.on_congestion(&event(CongestionKind::Loss, 1_000_000));
+        assert_eq!(policy.window(), 700_000);
     }
 
     #[test]

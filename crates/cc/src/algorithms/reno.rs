@@ -5,7 +5,7 @@ use crate::compose::{AlgorithmSpec, Compose};
 use crate::params::{Conditions, Formula, Spec};
 use crate::policy::keep;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
-use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Setup, Window};
+use crate::{Ack, Avoidance, Congestion, CongestionControl, CongestionKind, Counting, Cut, Setup, Window};
 
 /// Parameters of [`Reno`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -20,12 +20,18 @@ pub struct RenoParams {
     /// What an ACK counts for: the bytes that it covers (RFC 3465) or one segment (RFC 2581, ns-2).
     #[schemars(extend("x-unit" = "acks or bytes"))]
     pub counting: Counting,
+    /// Alternative back-off with ECN (RFC 8511): a mark leaves 0.8 of the window, whatever b; a queue that marks is short.
+    #[schemars(extend("x-unit" = "true or false"))]
+    pub abe: bool,
 }
+
+/// What RFC 8511 section 3 leaves of Reno's window upon a mark.
+const ABE_BETA: f64 = 0.8;
 
 impl Default for RenoParams {
     /// AIMD(1, 1/2), by bytes, as RFC 5681 recommends.
     fn default() -> Self {
-        RenoParams { a: 1.0, b: 0.5, counting: Counting::Bytes }
+        RenoParams { a: 1.0, b: 0.5, counting: Counting::Bytes, abe: false }
     }
 }
 
@@ -59,9 +65,10 @@ impl Avoidance for Reno {
         self.params.counting.additive_increase(self.params.a, window, ack)
     }
 
-    /// RFC 5681 section 3.1, with 1 - b in place of one half.
+    /// RFC 5681 section 3.1, with 1 - b in place of one half, or RFC 8511 section 3.
     fn decrease(&mut self, window: &Window, event: &Congestion) -> Cut {
-        keep(1.0 - self.params.b, event, window.mss)
+        let abe = self.params.abe && event.kind == CongestionKind::EcnEcho;
+        keep(if abe { ABE_BETA } else { 1.0 - self.params.b }, event, window.mss)
     }
 }
 
@@ -108,6 +115,16 @@ mod tests {
         assert_eq!(aimd.window(), 13_200);
         aimd.on_congestion(&event(CongestionKind::Loss, 8000));
         assert_eq!((aimd.window(), aimd.ssthresh()), (7000, 7000));
+    }
+
+    #[test]
+    fn abe_keeps_four_fifths_upon_a_mark() {
+        // RFC 8511 section 3: beta_ecn = 0.8, and beta_loss as before.
+        let mut reno = avoiding(r#"{"kind": "reno", "abe": true}"#);
+        reno.on_congestion(&event(CongestionKind::EcnEcho, 10_000));
+        assert_eq!((reno.window(), reno.ssthresh()), (8000, 8000));
+        reno.on_congestion(&event(CongestionKind::Loss, 8000));
+        assert_eq!(reno.window(), 4000);
     }
 
     #[test]

@@ -34,7 +34,9 @@ struct Destination {
     /// Its latest timestamp.
     timestamp: Option<u32>,
     /// It echoes congestion (RFC 3168).
-    ecn_echo: bool,
+    echo: Flags,
+    /// Its feedback is accurate (RFC 9768): only there AE occurs, which the first count has.
+    accurate: bool,
     /// Last window field sent to the source.
     offered: u16,
     /// End of what the source may send.
@@ -229,7 +231,7 @@ impl<B: Body> Half<B> {
             seq: number(destination.next?),
             ack: number(self.promised),
             window,
-            flags: if destination.ecn_echo { Flags::ACK | Flags::ECE } else { Flags::ACK },
+            flags: Flags::ACK | destination.echo,
             payload_len: 0,
             options: Options { timestamps, ..Options::NONE },
         })
@@ -293,7 +295,9 @@ impl<B: Body> Half<B> {
         let destination = &mut self.destination;
         let next = position(segment.seq, destination.next) + u64::from(segment.seq_len());
         destination.next = destination.next.max(Some(next));
-        destination.ecn_echo = segment.flags.contains(Flags::ECE);
+        destination.accurate |= segment.flags.contains(Flags::AE) && !segment.flags.contains(Flags::SYN);
+        let reports = if destination.accurate { Flags::AE | Flags::CWR | Flags::ECE } else { Flags::ECE };
+        destination.echo = Flags(segment.flags.0 & reports.0);
         if let Some(timestamps) = segment.options.timestamps {
             destination.timestamp = Some(later(destination.timestamp, timestamps.value));
         }

@@ -118,7 +118,10 @@ impl Checker {
         }
         // Variant "linux" has them in any case.
         let asked = tcp.variant != Variant::Linux;
-        if asked && tcp.rate_reduction_on_ecn && !(tcp.ecn && tcp.rate_reduction != RateReduction::Off) {
+        if asked
+            && tcp.rate_reduction_on_ecn
+            && !(tcp.ecn.is_on() && tcp.rate_reduction != RateReduction::Off)
+        {
             self.problem(&["rate_reduction_on_ecn"], "it needs ecn = true and rate_reduction");
         }
         if asked && tcp.halve_after_idle && !tcp.restart_after_idle {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::header::Header;
 use crate::vj::tests::{Sent, next};
-use crate::{Ecn, Flags, Options, SackBlocks, SeqNumber, Timestamps};
+use crate::{Ecn, EcnCounters, EcnOrder, Flags, Options, SackBlocks, SeqNumber, Timestamps};
 use proptest::prelude::*;
 
 /// The next packet of a connection whose host numbers its packets.
@@ -79,6 +79,11 @@ fn what_is_compressed_to_what() {
             12,
         ),
         ("the congestion echo", then(acks(), |p| next(p, |p| p.segment.flags |= Flags::ECE)), 8),
+        (
+            "another count of AccECN",
+            then(acks(), |p| next(p, |p| p.segment.flags |= Flags::AE | Flags::CWR)),
+            11,
+        ),
         ("another ECN field", then(acks(), |p| Sent { ecn: Ecn::Ect0, ..next(p, |_| {}) }), 11),
     ] {
         assert_eq!(last_form(&packets), (Form::Compressed, length), "{what}");
@@ -86,6 +91,19 @@ fn what_is_compressed_to_what() {
     // Timestamps that appear: the other end has none to refer to.
     assert_eq!(last_form(&then(acks(), |p| with_timestamps(&next(p, |_| {}), 5))).0, Form::Dynamic);
     for (what, last) in [
+        (
+            "counters of AccECN",
+            Sent {
+                segment: crate::Segment {
+                    options: Options {
+                        ecn_counters: Some(EcnCounters::new(EcnOrder::Ect1First, &[1, 0, 1])),
+                        ..Options::NONE
+                    },
+                    ..acks()[0].segment
+                },
+                ..acks()[11].clone()
+            },
+        ),
         (
             "MSS",
             Sent {

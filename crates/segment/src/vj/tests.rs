@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::line::LineStats;
-use crate::{Ecn, Flags, Options, SackBlocks, Segment, SeqNumber, Timestamps, ip, wire};
+use crate::{
+    Ecn, EcnCounters, EcnOrder, Flags, Options, SackBlocks, Segment, SeqNumber, Timestamps, ip, wire,
+};
 use proptest::prelude::*;
 
 /// A packet of the connection with this client port.
@@ -190,7 +192,7 @@ fn what_is_sent_in_full() {
         packet.segment.options = Options { timestamps, ..Options::NONE };
         packet
     };
-    let in_full: [(&str, Sent, Sent); 10] = [
+    let in_full: [(&str, Sent, Sent); 12] = [
         ("duplicate ACK", ack.clone(), next(&ack, |_| {})),
         ("retransmission of the same data", data.clone(), next(&data, |_| {})),
         ("a number that went back", data.clone(), next(&data, |p| p.segment.seq = SeqNumber(900))),
@@ -200,6 +202,14 @@ fn what_is_sent_in_full() {
         ("another timestamp", stamped(5), grown(&stamped(6))),
         ("ECN-capable now", ack.clone(), Sent { ecn: Ecn::Ect0, ..grown(&ack) }),
         ("ECE", ack.clone(), next(&grown(&ack), |p| p.segment.flags = Flags::ACK | Flags::ECE)),
+        ("AE", ack.clone(), next(&grown(&ack), |p| p.segment.flags = Flags::ACK | Flags::AE)),
+        (
+            "other counters of AccECN",
+            ack.clone(),
+            next(&grown(&ack), |p| {
+                p.segment.options.ecn_counters = Some(EcnCounters::new(EcnOrder::Ect1First, &[1, 0, 1]));
+            }),
+        ),
         ("an urgent pointer without URG", ack.clone(), Sent { urgent_pointer: 9, ..grown(&ack) }),
     ];
     for (what, first, second) in in_full {

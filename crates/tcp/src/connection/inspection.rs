@@ -2,7 +2,7 @@
 
 use super::Connection;
 use crate::sender::Phase;
-use crate::{Config, CongestionState, Limit, LimitedTime, Ports, State, Stats};
+use crate::{Config, CongestionState, EcnDelivered, Limit, LimitedTime, Ports, State, Stats};
 use longhaul_cc::CongestionControl;
 use longhaul_segment::SeqNumber;
 use longhaul_units::{Duration, Instant};
@@ -120,6 +120,10 @@ impl Connection {
     /// Expirations of the retransmission timer since the last progress.
     pub fn back_offs(&self) -> u32 {
         self.sender.timeouts_in_a_row()
+    }
+    /// What the peer reports of the packets sent, where feedback is accurate (RFC 9768).
+    pub fn ecn_delivered(&self) -> Option<EcnDelivered> {
+        self.sender.ecn_delivered()
     }
     /// The timestamps option is agreed on.
     pub fn uses_timestamps(&self) -> bool {

@@ -1,6 +1,7 @@
 //! The handshake: SYN, SYN-ACK, simultaneous open (RFC 9293 sections 3.5 and 3.10.7.2 to 3.10.7.4).
 
 use super::{Connection, reset_for};
+use crate::accurate_ecn::{Feedback, Report, is_asked};
 use crate::handshake::Offer;
 use crate::{Event, State};
 use longhaul_segment::{Ecn, Flags, Segment};
@@ -8,7 +9,7 @@ use longhaul_units::{Duration, Instant};
 
 impl Connection {
     #[cold]
-    pub(super) fn on_segment_in_listen(&mut self, now: Instant, segment: &Segment) {
+    pub(super) fn on_segment_in_listen(&mut self, now: Instant, segment: &Segment, ecn: Ecn) {
         if segment.flags.contains(Flags::RST) {
             return;
         }
@@ -23,8 +24,7 @@ impl Connection {
             self.ports.remote = segment.src_port;
         }
         self.accept_syn(now, segment);
-        // An ECN-setup SYN has both bits (RFC 3168 section 6.1.1).
-        self.ecn = self.config.ecn && segment.flags.contains(Flags::ECE | Flags::CWR);
+        self.answer_ecn(segment, ecn);
         self.state = State::SynReceived;
         self.syn_due = true;
     }
@@ -48,9 +48,7 @@ impl Connection {
         }
         self.accept_syn(now, segment);
         if acknowledged {
-            // An ECN-setup SYN-ACK has ECE without CWR.
-            self.ecn =
-                self.config.ecn && segment.flags.contains(Flags::ECE) && !segment.flags.contains(Flags::CWR);
+            self.agree_on_ecn(segment, ecn);
             if self.probing.is_some() {
                 return self.on_echo(now, segment);
             }
@@ -59,13 +57,40 @@ impl Connection {
             self.on_syn_text(now, segment, ecn);
         } else {
             // Simultaneous open.
-            self.ecn = self.config.ecn && segment.flags.contains(Flags::ECE | Flags::CWR);
+            self.answer_ecn(segment, ecn);
             self.state = State::SynReceived;
             self.syn_due = true;
             self.syns_sent = 0;
             // Where an open begins with probes, text in a SYN is padding.
             let waits = self.probing.is_none() && segment.seq_len() > 1;
             self.early_syn = waits.then(|| Box::new(*segment));
+        }
+    }
+
+    /// What the peer's SYN asks for.
+    fn answer_ecn(&mut self, syn: &Segment, ecn: Ecn) {
+        if self.config.ecn && self.config.accurate_ecn && is_asked(syn.flags) {
+            self.accurate = Some(Box::new(Report::new(self.config.accurate_ecn_option, ecn)));
+            return;
+        }
+        // An ECN-setup SYN has both bits (RFC 3168 section 6.1.1).
+        self.ecn = self.config.ecn && syn.flags.contains(Flags::ECE | Flags::CWR);
+    }
+    /// What the peer's SYN-ACK grants.
+    fn agree_on_ecn(&mut self, syn_ack: &Segment, ecn: Ecn) {
+        if !self.config.accurate_ecn {
+            // An ECN-setup SYN-ACK has ECE without CWR.
+            self.ecn =
+                self.config.ecn && syn_ack.flags.contains(Flags::ECE) && !syn_ack.flags.contains(Flags::CWR);
+            return;
+        }
+        let granted = if self.config.ecn { Feedback::granted(syn_ack.flags) } else { Feedback::None };
+        self.ecn = granted == Feedback::Classic;
+        if granted == Feedback::Accurate && self.accurate.is_none() {
+            let mut report = Report::new(self.config.accurate_ecn_option, Ecn::NotEct);
+            report.syn_ack_arrived(syn_ack, ecn);
+            report.peer_reflects(syn_ack.flags, self.config.accurate_ecn_check);
+            self.accurate = Some(Box::new(report));
         }
     }
 
@@ -99,7 +124,7 @@ impl Connection {
 
     /// A segment with an ACK, in SYN-RECEIVED. False: it does not acknowledge our SYN, and is of no use.
     #[cold]
-    pub(super) fn complete_handshake(&mut self, now: Instant, segment: &Segment) -> bool {
+    pub(super) fn complete_handshake(&mut self, now: Instant, segment: &Segment, ecn: Ecn) -> bool {
         if segment.ack != self.isn + 1 || self.syn_sent_at.is_none() {
             if let Some(reset) = reset_for(segment) {
                 self.send_reset(reset);
@@ -107,7 +132,19 @@ impl Connection {
             return false;
         }
         // The window of a SYN-ACK is not scaled (RFC 7323 section 2.2).
-        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.agreed.send_shift };
+        let syn = segment.flags.contains(Flags::SYN);
+        let shift = if syn { 0 } else { self.agreed.send_shift };
+        let checked = self.config.accurate_ecn_check;
+        self.syn_ack_marked = match &mut self.accurate {
+            Some(report) if syn => {
+                report.syn_ack_arrived(segment, ecn);
+                report.peer_reflects(segment.flags, checked);
+                false
+            }
+            // Data carry a counter, also first ones.
+            Some(report) if segment.payload_len == 0 => report.peer_reflects(segment.flags, checked),
+            _ => false,
+        };
         self.establish(now, u64::from(segment.window) << shift, segment);
         if let Some(syn) = self.early_syn.take() {
             self.on_syn_text(now, &syn, Ecn::NotEct);
@@ -211,6 +248,7 @@ impl Connection {
         self.sender.rto_deadline = Instant::FAR_FUTURE;
         self.sender.begin(now, self.agreed.mss, self.agreed.sack, window);
         self.begin_ack_congestion_control();
+        self.begin_ecn(self.syn_ack_marked);
         self.window_seq = 0;
         self.window_ack = 1;
     }

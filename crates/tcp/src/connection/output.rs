@@ -1,14 +1,20 @@
 //! Segments that leave: data with the ACK on it, pure ACKs, probes, SYN and RST.
 
 use super::Connection;
-use crate::handshake::Offer;
+use crate::accurate_ecn;
+use crate::handshake::{Offer, TIMESTAMPS_LEN};
 use crate::sender::Chunk;
 use crate::{Departure, Event, Limit, State, Transmit};
 use longhaul_segment::{
-    Ecn, Flags, IPV4_HEADER, Options, SackBlocks, Segment, SeqNumber, TCP_HEADER, Timestamps,
+    Ecn, EcnCounters, Flags, IPV4_HEADER, Options, SackBlocks, Segment, SeqNumber, TCP_HEADER, Timestamps,
+    wire,
 };
 use longhaul_units::Instant;
 use std::num::NonZeroU8;
+
+/// So many SYNs ask for accurate ECN; those that the timer sends after them have no ECN at all, in case that the path drops the
+/// others (RFC 9768 section 3.1.4.1).
+const ACCURATE_SYNS: u32 = 2;
 
 impl Connection {
     /// The next segment to send, if any.
@@ -34,6 +40,12 @@ impl Connection {
         if self.receiver.has_sack_blocks() {
             let room = self.sack_room(option_bytes > 0);
             option_bytes += 4 + 8 * self.receiver.sack_block_count().min(room) as u64;
+        }
+        if self.accurate.is_some() {
+            let (blocks, counters) = self.shared_options(option_bytes > 0);
+            let sack = if blocks > 0 { 4 + 8 * blocks as u64 } else { 0 };
+            let counters = counters.map_or(0, |counters| EcnCounters::wire_len_of(counters.len()));
+            option_bytes = self.sender.ack_ratio_len() + sack + u64::from(counters);
         }
         match self.sender.next_segment(now, option_bytes, &mut self.stats) {
             Ok(chunk) => {
@@ -74,7 +86,7 @@ impl Connection {
             flags |= Flags::FIN;
             self.on_fin_sent();
         }
-        let mut ecn = Ecn::NotEct;
+        let mut ecn = self.control_ecn;
         // RFC 3168 sections 6.1.2 and 6.1.5: new data only.
         if self.ecn && !chunk.retransmission && chunk.payload > 0 {
             ecn = Ecn::Ect0;
@@ -91,7 +103,7 @@ impl Connection {
         let wire_len = self.write_segment(now, seq, 0, Flags::ACK, None, segment);
         // RFC 3168 section 6.1.4 forbids it only as long as nobody controls the congestion of ACKs (RFC 5690 section 4.1).
         let capable = self.ecn && self.agreed.ack_congestion_control;
-        let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
+        let ecn = if capable { Ecn::Ect0 } else { self.control_ecn };
         Departure { ecn, retransmission: false, wire_len, last: false }
     }
     /// A segment of the synchronized states; it acknowledges what has arrived. Returns the length of its packet.
@@ -107,9 +119,12 @@ impl Connection {
     ) -> u32 {
         self.write_plain_segment(now, seq, payload_len, flags, segment);
         let mut wire_len = IPV4_HEADER + TCP_HEADER + payload_len;
-        if self.agreed.timestamps || self.receiver.has_sack_blocks() || ack_ratio.is_some() {
+        if !self.agreed.plain || self.receiver.has_sack_blocks() || ack_ratio.is_some() {
             segment.options = self.options(now, ack_ratio);
             wire_len = segment.ipv4_len();
+            if let Some(report) = &mut self.accurate {
+                report.sent(segment);
+            }
         }
         self.receiver.ack_sent();
         wire_len
@@ -129,7 +144,7 @@ impl Connection {
         segment.seq = SeqNumber::wrap(self.isn, seq);
         segment.ack = SeqNumber::wrap(self.peer_isn, self.receiver.next);
         segment.window = self.receiver.window_field(now);
-        segment.flags = if self.ecn_echo { flags | Flags::ECE } else { flags };
+        segment.flags = flags | self.echo;
         segment.payload_len = payload_len;
         segment.options.clear();
     }
@@ -139,10 +154,23 @@ impl Connection {
         if self.agreed.timestamps {
             options.timestamps = Some(Timestamps { value: self.timestamp(now), echo: self.recent_timestamp });
         }
+        let mut blocks = self.sack_room(ack_ratio.is_some());
+        if self.accurate.is_some() {
+            (blocks, options.ecn_counters) = self.shared_options(ack_ratio.is_some());
+        }
         if self.receiver.has_sack_blocks() {
-            options.sack = self.receiver.sack_blocks(self.sack_room(ack_ratio.is_some()), self.peer_isn);
+            options.sack = self.receiver.sack_blocks(blocks, self.peer_isn);
         }
         options
+    }
+    /// How many SACK blocks and which counters share the bytes of options that are left.
+    fn shared_options(&self, beside_ack_ratio: bool) -> (usize, Option<EcnCounters>) {
+        let Some(report) = &self.accurate else { return (0, None) };
+        let blocks = if self.receiver.has_sack_blocks() { self.receiver.sack_block_count() } else { 0 };
+        let timestamps = if self.agreed.timestamps { TIMESTAMPS_LEN } else { 0 };
+        let ack_ratio = if beside_ack_ratio { Options::ACK_RATIO_LEN } else { 0 };
+        let room = wire::MAX_OPTIONS - timestamps - ack_ratio;
+        report.share(room, blocks.min(self.sack_room(beside_ack_ratio)))
     }
     /// SACK blocks that fit into 40 bytes of options.
     pub(super) fn sack_room(&self, beside_ack_ratio: bool) -> usize {
@@ -170,7 +198,7 @@ impl Connection {
         };
         self.stats.probes_sent += 1;
         let wire_len = self.write_segment(now, seq, payload_len, Flags::ACK, None, segment);
-        Some(Departure { ecn: Ecn::NotEct, retransmission: false, wire_len, last: false })
+        Some(Departure { ecn: self.control_ecn, retransmission: false, wire_len, last: false })
     }
 
     #[cold]
@@ -209,6 +237,7 @@ impl Connection {
             self.stats.syn_retransmissions += 1;
             self.syn_repeated = true;
         }
+        let before = self.syns_sent;
         self.syns_sent += 1;
         self.syn_sent_at.get_or_insert(now);
         self.sender.max = 1;
@@ -233,6 +262,9 @@ impl Connection {
             if self.ecn {
                 flags |= Flags::ECE;
             }
+            if let Some(report) = &self.accurate {
+                flags |= report.syn_ack_flags(before);
+            }
             // Only what the peer has offered is offered in return.
             if let Some(peer) = self.peer_offer {
                 offer.window_scale = offer.window_scale.filter(|_| peer.window_scale.is_some());
@@ -240,8 +272,10 @@ impl Connection {
                 offer.timestamps = offer.timestamps.filter(|_| peer.timestamps.is_some());
                 offer.ack_congestion_control &= peer.ack_congestion_control;
             }
-        } else if self.config.ecn {
+        } else if self.config.ecn && !self.config.accurate_ecn {
             flags |= Flags::ECE | Flags::CWR;
+        } else if self.config.ecn && self.syn_timeouts < ACCURATE_SYNS {
+            flags |= accurate_ecn::ASKED;
         }
         let echo = if answer { self.recent_timestamp } else { 0 };
         let mut segment = Segment {
@@ -258,6 +292,9 @@ impl Connection {
                 offer.options(self.timestamp(now), echo)
             },
         };
+        if let Some(report) = self.accurate.as_ref().filter(|_| answer && !self.config.assumed_options) {
+            segment.options.ecn_counters = report.syn_ack_option(before);
+        }
         if let Some(probing) = self.probing.as_mut().filter(|_| !answer) {
             // The first bytes of the stream, which a server without TCP Fast Open ignores in a SYN (RFC 7413 section 4.2).
             segment.payload_len = probing.padding(segment.ipv4_len());

@@ -3,7 +3,7 @@
 //! The effect is the same as that of the full procedure.
 
 use super::Connection;
-use crate::sender::{Acknowledgment, Bulk};
+use crate::sender::{Acknowledgment, Bulk, EcnFeedback};
 use crate::{Departure, Limit, State};
 use longhaul_segment::{Ecn, Flags, IPV4_HEADER, Segment, SeqNumber, TCP_HEADER};
 use longhaul_units::Instant;
@@ -104,7 +104,7 @@ impl Connection {
     pub(super) fn handle_expected(&mut self, now: Instant, segment: &Segment, ecn: Ecn) -> Expected {
         self.note_arrival(now);
         let usual = self.state == State::Established
-            && !self.agreed.timestamps
+            && self.agreed.plain
             && ecn != Ecn::Ce
             && segment.flags | Flags::PSH == Flags::ACK | Flags::PSH
             && segment.options.ack_ratio.is_none();
@@ -168,7 +168,7 @@ impl Connection {
             sack: &segment.options.sack,
             isn: self.isn,
             bare: true,
-            ecn_echo: false,
+            ecn: EcnFeedback::None,
             marked: false,
             timestamp_rtt: None,
         };

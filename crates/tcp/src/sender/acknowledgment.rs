@@ -1,12 +1,12 @@
 //! What an ACK does: RTT (RFC 6298), SACK (RFC 2018), loss detection and recovery (RFC 5681, RFC 6582, RFC 6675),
 //! ECN echoes (RFC 3168), and the report to congestion control.
 
-use super::{Acknowledgment, Phase, Sender};
+use super::{Acknowledgment, EcnFeedback, Phase, Sender};
 use crate::ack_congestion::{INITIAL_RATIO, Seen};
 use crate::event::Events;
 use crate::undo::ForwardRto;
 use crate::{Event, Stats};
-use longhaul_cc::{Ack, Allowance, Congestion, CongestionKind, Delivery, Pacing};
+use longhaul_cc::{Ack, Allowance, Congestion, CongestionKind, Delivery, EcnUse, Pacing};
 use longhaul_segment::SeqNumber;
 use longhaul_units::{Duration, Instant, Rate};
 
@@ -37,7 +37,7 @@ impl Sender {
             && !a.bare
             && a.sack.is_empty()
             && self.expects_nothing(a.window_edge.unwrap_or(self.window_edge))
-            && !a.ecn_echo
+            && !matches!(a.ecn, EcnFeedback::Echo)
     }
     /// Right edge of the peer's window.
     #[inline]
@@ -128,6 +128,8 @@ impl Sender {
         self.sacked_unreported += newly_sacked;
         self.delivered += newly_acked + newly_sacked - self.board.take_reported_again();
         let delivery = if measures { self.sample_delivery(a.now, prior_lost) } else { None };
+        let marked =
+            !matches!(a.ecn, EcnFeedback::None) && self.take_ecn_feedback(&a.ecn, newly_acked + newly_sacked);
         let counts = a.ack > prior_una
             || (newly_sacked > 0
                 && (prior_phase == Phase::FastRecovery || self.samples_rate() || self.sacks_count()));
@@ -151,7 +153,7 @@ impl Sender {
         if self.measured.is_some() {
             self.end_measured_ack(a, prior_una, duplicate);
         }
-        if a.ecn_echo {
+        if marked {
             self.on_ecn_echo(a, prior_flight_size, newly_acked + newly_sacked, stats, events);
         }
         if self.ack_congestion.is_some() && (a.ack > prior_una || a.marked) {
@@ -231,6 +233,7 @@ impl Sender {
             round_start,
             delivery: report.delivery,
             delivered: self.delivered,
+            marked: self.marked,
             ack_ratio: self.ack_ratio().unwrap_or(1),
             app_limited: report.prior_una >= self.cwnd_limited_below && !doubles,
             receiver_limited: (self.cwnd_limited_below..self.receiver_limited_below)
@@ -495,10 +498,29 @@ impl Sender {
     pub(super) fn reduce(&mut self, now: Instant, kind: CongestionKind, flight_size: u64) {
         self.reduction_point = self.max;
         self.reduced_at = now;
-        self.cwr_due = true;
-        self.ecn_point = u64::MAX;
+        // Accurate feedback counts on, without CWR.
+        self.cwr_due = self.marks.is_none();
+        self.ecn_point = if self.cwr_due { u64::MAX } else { 0 };
         self.cc.on_congestion(&Congestion { now, kind, flight_size });
         self.refresh();
+    }
+
+    /// An ACK that delivers so much and reports on marks. True if it reports congestion.
+    #[inline(never)]
+    fn take_ecn_feedback(&mut self, feedback: &EcnFeedback, delivered: u64) -> bool {
+        match (feedback, &mut self.marks) {
+            (EcnFeedback::Accurate(reported), Some(marks)) => {
+                let (packets, bytes) = marks.take(reported, delivered, self.mss);
+                self.marked += bytes;
+                packets > 0 || bytes > 0
+            }
+            (EcnFeedback::Echo, _) => {
+                // RFC 8257 section 3.3 step 3: all that it acknowledges.
+                self.marked += delivered;
+                true
+            }
+            _ => false,
+        }
     }
 
     /// RFC 3168 section 6.1.2. The receiver repeats its echo until CWR arrives.
@@ -516,8 +538,13 @@ impl Sender {
         if fresh && flight_size > 0 && self.phase == Phase::Open {
             stats.ecn_reductions += 1;
             events.push(Event::EcnReduction);
-            self.reduce(a.now, CongestionKind::EcnEcho, flight_size);
-            if self.rate_reduction_on_ecn {
+            // What is built for L4S's marks has no other answer to those of RFC 3168 than to a loss (RFC 9331 section 4.3).
+            let scalable = self.ecn_use == EcnUse::L4s;
+            let classic = scalable && self.marks.is_none();
+            let kind = if classic { CongestionKind::Loss } else { CongestionKind::EcnEcho };
+            self.reduce(a.now, kind, flight_size);
+            // L4S's small and frequent reductions hold at once, and the window grows on meanwhile.
+            if self.rate_reduction_on_ecn && (classic || !scalable) {
                 self.begin_rate_reduction(delivered, stats);
                 self.reduce_in_proportion(delivered, delivered > 0, stats);
             }

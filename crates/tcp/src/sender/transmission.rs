@@ -27,7 +27,7 @@ impl Sender {
         }
         match chosen {
             Ok(chunk) => {
-                self.record(now, &chunk, stats);
+                self.record(now, &chunk, segment_size, stats);
                 Ok(chunk)
             }
             Err(limit) => {
@@ -353,7 +353,7 @@ impl Sender {
     #[cold]
     #[inline(never)]
     fn record_forced(&mut self, now: Instant, chunk: &Chunk, stats: &mut Stats) {
-        self.record(now, chunk, stats);
+        self.record(now, chunk, self.mss, stats);
     }
     /// Nothing was in flight since the last progress.
     #[cold]
@@ -367,7 +367,7 @@ impl Sender {
     }
     /// The segment leaves.
     #[inline(always)]
-    fn record(&mut self, now: Instant, chunk: &Chunk, stats: &mut Stats) {
+    fn record(&mut self, now: Instant, chunk: &Chunk, segment_size: u64, stats: &mut Stats) {
         let end = chunk.start + chunk.payload + u64::from(chunk.fin);
         if chunk.payload > 0 {
             stats.data_segments_sent += 1;
@@ -399,7 +399,8 @@ impl Sender {
             if self.duplicate_acks > 0 && self.flight_size() + chunk.payload > self.cwnd {
                 self.limited_transmitted += chunk.payload;
             }
-            if chunk.payload < self.mss {
+            // A segment is full that an option of every segment has made smaller.
+            if chunk.payload < self.mss && (self.marks.is_none() || chunk.payload < segment_size) {
                 self.small_below = end;
             }
             self.max = end;

@@ -1,7 +1,7 @@
 //! Two connections, a path with a constant delay between them, a clock held by hand, and a script that may drop.
 #![allow(dead_code)]
 
-use longhaul_cc::{Ack, Congestion, CongestionControl, CongestionKind};
+use longhaul_cc::{Ack, Congestion, CongestionControl, CongestionKind, EcnUse};
 use longhaul_segment::{Ecn, Flags, Segment, SeqNumber};
 use longhaul_tcp::{Config, Connection, Departure, Event, Ports, State, Transmit};
 use longhaul_units::{Duration, Instant};
@@ -26,6 +26,22 @@ impl CongestionControl for Fixed {
     }
     fn ssthresh(&self) -> u64 {
         0
+    }
+}
+
+/// The same, with another use of ECN.
+pub struct Scalable(pub u64, pub EcnUse);
+impl CongestionControl for Scalable {
+    fn on_ack(&mut self, _: &Ack) {}
+    fn on_congestion(&mut self, _: &Congestion) {}
+    fn window(&self) -> u64 {
+        self.0
+    }
+    fn ssthresh(&self) -> u64 {
+        0
+    }
+    fn ecn(&self) -> EcnUse {
+        self.1
     }
 }
 

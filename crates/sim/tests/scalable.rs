@@ -1,0 +1,100 @@
+//! Congestion controls that answer to how much was marked: DCTCP (RFC 8257) and Prague, through queues that mark.
+
+use longhaul_results::Summary;
+use longhaul_sim::{RunOptions, load, simulate};
+
+fn run(text: &str) -> Summary {
+    let scenario = load(text, "test", &[]).unwrap_or_else(|error| panic!("{error}"));
+    simulate(&scenario, RunOptions::default()).unwrap().summary
+}
+
+/// One flow for 20 s over 100 Mbit/s, of which the first 5 are left out.
+fn one_flow(one_way_ms: u32, queue: &str, tcp: &str) -> Summary {
+    run(&format!(
+        "[run]\nduration = \"20 s\"\nwarmup = \"5 s\"\nseed = 1\n[[link]]\nname = \"l\"\nends = [\"a\", \"b\"]\nrate = \"100 Mbit/s\"\n\
+         delay = \"{one_way_ms} ms\"\nqueue = {{ {queue} }}\n[[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\ntcp = {{ {tcp} }}\n"
+    ))
+}
+fn of_flow(summary: &Summary, metric: &str) -> f64 {
+    summary.flows[0].metrics.get(metric).unwrap_or_else(|| panic!("{metric}"))
+}
+fn utilisation(summary: &Summary) -> f64 {
+    summary.links[0].metrics.get("utilisation").unwrap()
+}
+/// Marks all that waits for more than so many milliseconds: the threshold K of DCTCP, in time.
+fn step(ms: f64) -> String {
+    format!(
+        "kind = \"codel\", limit = \"1000 packets\", target = \"500 ms\", interval = \"1 s\", ce_threshold = \"{ms} ms\""
+    )
+}
+
+/// Alizadeh et al., "Data Center TCP" (2010), equation 13: K > C RTT / 7 keeps the link busy, far less does not. With either feedback.
+#[test]
+fn a_threshold_of_a_seventh_of_the_path_keeps_the_link_busy() {
+    for ecn in ["true", "\"accurate\""] {
+        let tcp = format!("congestion = \"dctcp\", ecn = {ecn}");
+        // C RTT / 7 is 20 ms / 7 in time.
+        let enough = one_flow(10, &step(1.2 * 20.0 / 7.0), &tcp);
+        assert!(utilisation(&enough) > 0.995, "{ecn}: {}", utilisation(&enough));
+        assert_eq!(of_flow(&enough, "lost_packets"), 0.0);
+        let little = one_flow(10, &step(0.1), &tcp);
+        assert!(utilisation(&little) < 0.98, "{ecn}: {}", utilisation(&little));
+        assert!(utilisation(&little) > 0.85, "{ecn}: {}", utilisation(&little));
+    }
+}
+
+/// Equations 6 to 9 there: of one flow W* + 1 is the largest window, alpha about sqrt(2 / W*), and a round trip is marked in each
+/// sawtooth of W* alpha / 2 round trips. So of all packets a share of alpha^2 (1 - alpha / 4) over 2 - ... is marked: 1 in W* alpha / 2.
+#[test]
+fn a_round_trip_in_each_sawtooth_is_marked() {
+    let ms = 1.2 * 20.0 / 7.0;
+    let summary = one_flow(10, &step(ms), "congestion = \"dctcp\", ecn = \"accurate\"");
+    let packets_a_second = 1e8 / (8.0 * 1500.0);
+    let w = packets_a_second * (0.020 + ms / 1000.0);
+    let alpha = (2.0 / w).sqrt();
+    let sawtooth = w * alpha / 2.0;
+    let marked = of_flow(&summary, "marked_packets") / of_flow(&summary, "received_packets");
+    assert!((marked * sawtooth - 1.0).abs() < 0.35, "{marked} marked, a sawtooth of {sawtooth} round trips");
+}
+
+/// Where marks come at random, with a probability that grows with the queue, about two packets of Prague are marked in each round trip
+/// (RFC 9332 section 1.2), and the queue stays short.
+#[test]
+fn two_of_pragues_packets_are_marked_in_each_round_trip() {
+    let queue = "kind = \"red\", limit = \"2000 packets\", min_threshold = \"1 packets\", max_threshold = \"500 packets\", \
+                 queue_weight = 0.05, max_p = 1.0, mark_limit = 1.0, wait = false, adaptive = false";
+    for one_way_ms in [15, 40] {
+        let summary = one_flow(one_way_ms, queue, "congestion = \"prague\", ecn = \"accurate\"");
+        let (rtt, seconds) = (of_flow(&summary, "rtt_mean_s"), 15.0);
+        let marks = of_flow(&summary, "marked_packets") * rtt / seconds;
+        assert!((1.5..2.5).contains(&marks), "{one_way_ms} ms: {marks} marks a round trip");
+        assert!(utilisation(&summary) > 0.95, "{one_way_ms} ms: {}", utilisation(&summary));
+        assert_eq!(of_flow(&summary, "retransmitted_packets"), 0.0);
+    }
+}
+
+/// Without ECN at the peer's end both are what they are upon losses: half, and 0.7 of the window, with no mark.
+#[test]
+fn without_marks_losses_count() {
+    for congestion in ["dctcp", "prague"] {
+        let queue = "kind = \"droptail\", limit = \"170 packets\"";
+        let summary = one_flow(10, queue, &format!("congestion = \"{congestion}\", ecn = \"accurate\""));
+        assert!(utilisation(&summary) > 0.9, "{congestion}: {}", utilisation(&summary));
+        assert!(of_flow(&summary, "fast_retransmits") > 0.0);
+        assert_eq!(of_flow(&summary, "marked_packets"), 0.0);
+    }
+}
+
+/// RFC 8511: a queue that marks early costs a flow with alternative back-off less of the link.
+#[test]
+fn alternative_back_off_keeps_the_link_busier() {
+    let queue = step(1.0);
+    for kind in ["reno", "cubic"] {
+        let with = |abe: bool| {
+            let tcp = format!("congestion = {{ kind = \"{kind}\", abe = {abe} }}, ecn = true");
+            utilisation(&one_flow(20, &queue, &tcp))
+        };
+        let (with, without) = (with(true), with(false));
+        assert!(with > without + 0.02, "{kind}: {with} {without}");
+    }
+}
