@@ -11,19 +11,25 @@ from .section import Section, given
 
 
 def reno(
-    *, a: float | None = None, b: float | None = None, counting: Literal["acks", "bytes"] | None = None
+    *,
+    a: float | None = None,
+    abe: bool | None = None,
+    b: float | None = None,
+    counting: Literal["acks", "bytes"] | None = None,
 ) -> Section:
     """One segment more each round trip, half the window upon loss (AIMD) (RFC 5681).
 
     * `a`: Additive increase.
+    * `abe`: Alternative back-off with ECN (RFC 8511): a mark leaves 0.8 of the window, whatever b; a queue that marks is short.
     * `b`: Multiplicative decrease: upon loss, ssthresh = (1 - b) * FlightSize.
     * `counting`: What an ACK counts for: the bytes that it covers (RFC 3465) or one segment (RFC 2581, ns-2).
     """
-    return given({"kind": "reno", "a": a, "b": b, "counting": counting})
+    return given({"kind": "reno", "a": a, "abe": abe, "b": b, "counting": counting})
 
 
 def cubic(
     *,
+    abe: bool | None = None,
     beta: float | None = None,
     c: float | None = None,
     counting: Literal["acks", "bytes"] | None = None,
@@ -37,6 +43,7 @@ def cubic(
 ) -> Section:
     """The window is a cubic function of the time since the last congestion event (RFC 9438).
 
+    * `abe`: Alternative back-off with ECN (RFC 8511): a mark leaves 0.85 of the window, whatever beta.
     * `beta`: Multiplicative decrease: what is left of the window upon loss (section 4.6).
     * `c`: Aggressiveness: how fast the window moves away from W_max (RFC 9438 section 5).
     * `counting`: What an ACK counts for in the cubic regions: one segment (sections 4.4, 4.5) or the bytes that it covers (Linux).
@@ -51,6 +58,7 @@ def cubic(
     return given(
         {
             "kind": "cubic",
+            "abe": abe,
             "beta": beta,
             "c": c,
             "counting": counting,
@@ -766,4 +774,32 @@ def reno_average(
     """
     return given(
         {"kind": "reno_average", "counting": counting, "on_fast_retransmit": on_fast_retransmit, "weight": weight}
+    )
+
+
+def dctcp(*, g: float | None = None, initial_alpha: float | None = None) -> Section:
+    """One segment more each round trip, half of the marked share less; half upon loss (RFC 8257).
+
+    * `g`: Gain of the estimate of the marked share, alpha (section 4.2; Linux: `dctcp_shift_g`).
+    * `initial_alpha`: Alpha before the first round trip (Linux: `dctcp_alpha_on_init`).
+    """
+    return given({"kind": "dctcp", "g": g, "initial_alpha": initial_alpha})
+
+
+def prague(
+    *,
+    beta: float | None = None,
+    g: float | None = None,
+    independent_after: float | None = None,
+    virtual_rtt: float | None = None,
+) -> Section:
+    """For L4S: half of the marked share less, one segment more each round trip of 25 ms or longer; paced (draft-briscoe-iccrg-prague-congestion-control).
+
+    * `beta`: What is left of the window upon loss, and upon an echo of RFC 3168: CUBIC's.
+    * `g`: Gain of the estimate of the marked share, alpha.
+    * `independent_after`: Round trips from the start in which they do not yet.
+    * `virtual_rtt`: Flows of shorter round trips behave as if theirs was so long; 0 for none.
+    """
+    return given(
+        {"kind": "prague", "beta": beta, "g": g, "independent_after": independent_after, "virtual_rtt": virtual_rtt}
     )

@@ -23,11 +23,13 @@ def tcp(
         "bic",
         "compound",
         "cubic",
+        "dctcp",
         "fixed",
         "highspeed",
         "htcp",
         "hybla",
         "illinois",
+        "prague",
         "reno",
         "reno_average",
         "scalable",
@@ -45,7 +47,7 @@ def tcp(
     delayed_ack: int | str | None = None,
     dsack: bool | None = None,
     duplicate_threshold: int | None = None,
-    ecn: bool | None = None,
+    ecn: Literal["accurate"] | bool | None = None,
     empty_probes: bool | None = None,
     established: bool | None = None,
     halve_after_idle: bool | None = None,
@@ -110,7 +112,7 @@ def tcp(
     * `delayed_ack`: Longest delay of an ACK.
     * `dsack`: Report duplicates to the sender (RFC 2883).
     * `duplicate_threshold`: Duplicate ACKs that mean a loss.
-    * `ecn`: Explicit congestion notification (RFC 3168).
+    * `ecn`: Explicit congestion notification (RFC 3168); with "accurate" its feedback counts every mark where the peer can do so too (AccECN, RFC 9768), and all packets but SYNs are ECN-capable.
     * `empty_probes`: Probes of a closed window carry nothing, as in Linux; otherwise the next byte (RFC 9293 section 3.8.6.1).
     * `established`: Skip the handshake, as one-way agents do: both ends are connected from the start.
     * `halve_after_idle`: With `restart_after_idle` the window is halved for each RTO of idleness, down to the initial window, and ssthresh is at least 3/4 of it (RFC 2861 section 3.1; Linux).
@@ -244,11 +246,13 @@ def quic(
         "bic",
         "compound",
         "cubic",
+        "dctcp",
         "fixed",
         "highspeed",
         "htcp",
         "hybla",
         "illinois",
+        "prague",
         "quinn_bbr",
         "quinn_cubic",
         "quinn_new_reno",
