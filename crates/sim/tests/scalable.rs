@@ -98,7 +98,7 @@ fn without_marks_losses_count() {
 /// RFC 8511: a queue that marks early costs a flow with alternative back-off less of the link.
 #[test]
 fn alternative_back_off_keeps_the_link_busier() {
-    let queue = step(1.0);
+    let queue = step(1000);
     for kind in ["reno", "cubic"] {
         let with = |abe: bool| {
             let tcp = format!("congestion = {{ kind = \"{kind}\", abe = {abe} }}, ecn = true");
