@@ -53,6 +53,7 @@ fn ack(now: Instant, rtt: Duration) -> Ack {
         round_start: false,
         delivery: None,
         delivered: 0,
+        marked: 0,
         ack_ratio: 1,
         app_limited: false,
         receiver_limited: false,

@@ -492,7 +492,7 @@ fn settings_that_would_do_nothing_are_refused() {
         &refusal("rate_reduction_on_ecn = true, ecn = true"),
         &["geo.toml:12", "rate_reduction_on_ecn", "needs ecn = true and rate_reduction"],
     );
-    says(&refusal("ecn = \"accurat\""), &["geo.toml:12", "ecn", "expected true, false or \"accurate\""]);
+    says(&refusal("ecn = \"accurat\""), &["geo.toml:12", "ecn", "is not true, false or \"accurate\""]);
     says(
         &refusal("variant = \"reno\", sack_of_old_acks = true"),
         &["geo.toml:12", "sack_of_old_acks", "variant \"sack\""],
