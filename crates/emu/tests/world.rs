@@ -234,55 +234,6 @@ fn a_premature_ack_is_a_packet_of_the_receiver() {
     assert_eq!(made(&world), 2, "offered to the path beside the ten of the sender");
 }
 
-/// A proxy's own connections have accurate ECN feedback (RFC 9768) on real packets: all nine flags, the option, the ECN fields.
-#[test]
-fn a_proxy_has_accurate_ecn_feedback_on_both_sides() {
-    let mut world = longer_world(
-        "[[middlebox]]\nkind = \"split\"\nat = \"r\"\nnear = { ecn = \"accurate\" }\nfar = { ecn = \"accurate\" }\n",
-    );
-    let ace = |segment: &Segment| (segment.flags.0 & 0x1c0) >> 6;
-    let from_host = |host: usize, seq: u32, ack: u32, flags: u16, ecn| {
-        let ip = ip::Header {
-            ecn,
-            ..ip::Header::new(HOSTS[host].parse().unwrap(), HOSTS[1 - host].parse().unwrap())
-        };
-        let ports = [40_000, 10_000];
-        let segment = Segment {
-            src_port: ports[host],
-            dst_port: ports[1 - host],
-            seq: SeqNumber(seq),
-            ack: SeqNumber(ack),
-            flags: Flags(flags),
-            window: 60_000,
-            ..Segment::default()
-        };
-        let mut bytes = vec![];
-        wire::encode(&ip, &segment, b"", &mut bytes).unwrap();
-        bytes
-    };
-    let at = |world: &World, host: usize| -> Vec<(Ecn, Segment)> {
-        let there = world.arrivals.iter().filter(|arrival| arrival.host == HostId(host as u32));
-        there
-            .map(|arrival| {
-                let read = wire::decode(&arrival.frame.bytes).expect("every checksum is right");
-                (read.ip.ecn, read.segment)
-            })
-            .collect()
-    };
-    // Congestion on the SYN's way is reported at once.
-    world.inject(&mut (), us(0), HostId(0), 0, &from_host(0, 100, 0, 0x1c2, Ecn::Ce));
-    world.advance(&mut (), us(100_000));
-    let (_, syn) = at(&world, 1)[0];
-    assert_eq!((ace(&syn), syn.flags.contains(Flags::SYN)), (7, true));
-    world.inject(&mut (), us(100_000), HostId(1), 0, &from_host(1, 500, syn.seq.0 + 1, 0x092, Ecn::NotEct));
-    world.advance(&mut (), us(300_000));
-    let (ecn, syn_ack) = at(&world, 0)[0];
-    assert_eq!((ace(&syn_ack), ecn), (6, Ecn::NotEct));
-    assert_eq!(syn_ack.options.ecn_counters.map(|option| option.len()), Some(3));
-    let (ecn, third) = at(&world, 1)[1];
-    assert_eq!((ace(&third), ecn), (2, Ecn::Ect0));
-}
-
 /// a - r - s - b with middleboxes, 10 ms on each of the three links.
 fn longer_world(middleboxes: &str) -> World {
     longer_world_with("", middleboxes)
