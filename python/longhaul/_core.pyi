@@ -76,6 +76,7 @@ class Ack:
     in_flight: int
     round_start: bool
     delivered: int
+    marked: int
     app_limited: bool
     in_recovery: bool
     delivery_rate: float | None
