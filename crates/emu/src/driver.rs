@@ -243,6 +243,14 @@ pub struct Driven<W> {
     pub warnings: Vec<String>,
 }
 
+impl<W> Driven<W> {
+    /// The same with what is made of the watcher in its place.
+    pub fn map<V>(self, make: impl FnOnce(W, Instant) -> V) -> Driven<V> {
+        let Driven { world, watcher, lateness, refused, faults, cut, ended, warnings } = self;
+        Driven { world, watcher: make(watcher, ended), lateness, refused, faults, cut, ended, warnings }
+    }
+}
+
 struct Loop<'a, W> {
     clock: Clock,
     world: World,

@@ -9,6 +9,7 @@ use crate::nft::nft;
 use crate::testbed::{DEVICE, Host, Testbed};
 use crate::{Error, addresses, firewall, namespace, sysctl};
 use ipnet::IpNet;
+use std::net::IpAddr;
 
 /// The far host's device towards the machine.
 pub(crate) const INNER: &str = "lh1";
@@ -17,6 +18,8 @@ pub(crate) const INNER: &str = "lh1";
 pub struct Opened {
     /// Addresses of IPv6.
     pub v6: bool,
+    /// This machine's address on the way out.
+    pub machine: IpAddr,
     /// Notices for the user.
     pub warnings: Vec<String>,
 }
@@ -30,7 +33,8 @@ pub fn open(testbed: &mut Testbed, far: usize) -> Result<Opened, Error> {
     let Testbed { hosts, registration, ranges, used, .. } = testbed;
     let ends = addresses::pair(std::process::id(), &used.clone().with(ranges))?;
     let outer = format!("{}{}", namespace::PREFIX, std::process::id());
-    let mut opened = Opened { v6: machine_has_ipv6()?, warnings: vec![] };
+    let machine = ends[0].0.addr().into();
+    let mut opened = Opened { v6: machine_has_ipv6()?, machine, warnings: vec![] };
     let mut settings = sysctl::before_forwarding(false);
     if opened.v6 {
         settings.extend(sysctl::before_forwarding(true));

@@ -28,6 +28,7 @@ pub mod kernel;
 pub mod lateness;
 mod line;
 pub mod losses;
+pub mod mahimahi;
 pub mod moved;
 pub mod names;
 pub mod namespace;

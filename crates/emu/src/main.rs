@@ -8,7 +8,8 @@ use longhaul_emu::kernel::TcpOf;
 use longhaul_emu::lateness::Bounds;
 use longhaul_emu::signals::Signals;
 use longhaul_emu::{
-    Error, bridge, driver, kernel, moved, other_end, own_run, priority, registry, run, shell, terminal,
+    Error, bridge, driver, kernel, mahimahi, moved, other_end, own_run, priority, registry, run, shell,
+    terminal,
 };
 use longhaul_program::print;
 use longhaul_scenario::{Scenario, ScenarioError};
@@ -280,6 +281,17 @@ enum Whose {
 }
 
 fn main() -> ExitCode {
+    let line: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    if line.first().is_some_and(|program| mahimahi::is_name(program)) {
+        let result = Signals::watch().and_then(|signals| match run_mahimahi(&line, &signals) {
+            Err(Error::Interrupted) => Ok(after_signal(&signals)),
+            result => result,
+        });
+        return result.unwrap_or_else(|error| {
+            print::note(format_args!("error: {error}"));
+            status_of_error(&error)
+        });
+    }
     let cli: Cli = match print::arguments() {
         Ok(cli) => cli,
         Err(status) => return status,
@@ -311,11 +323,49 @@ fn main() -> ExitCode {
     });
     result.unwrap_or_else(|error| {
         report(&cli, &error);
-        ExitCode::from(match error {
-            Error::NotStarted { found: false, .. } => NOT_FOUND,
-            Error::NotStarted { found: true, .. } => NOT_EXECUTABLE,
-            _ => 2,
-        })
+        status_of_error(&error)
+    })
+}
+
+fn status_of_error(error: &Error) -> ExitCode {
+    ExitCode::from(match error {
+        Error::NotStarted { found: false, .. } => NOT_FOUND,
+        Error::NotStarted { found: true, .. } => NOT_EXECUTABLE,
+        _ => 2,
+    })
+}
+
+/// Under the name of one of Mahimahi's commands: a shell or a command behind its path, which leads to this machine's network.
+fn run_mahimahi(line: &[String], signals: &Signals) -> Result<ExitCode, Error> {
+    let request = mahimahi::read(line).map_err(Error::Unsupported)?;
+    priority::check_capabilities()?;
+    let folder = Some(std::path::Path::new("/"));
+    let scenario =
+        longhaul_scenario::load_with(&request.scenario, &line[0], &[], folder, &longhaul_parquet::read)?;
+    let outer = std::env::var("MAHIMAHI_SHELL_PREFIX").unwrap_or_default();
+    let options = shell::Options {
+        at: Some(mahimahi::INSIDE.to_string()),
+        command: request.command,
+        internet: true,
+        account: Account::find(None)?,
+        grace: std::time::Duration::from_secs(5),
+        notice: Some(warn),
+        prefix: Some(format!("{outer}{}", request.prefix)),
+        logs: request.logs,
+        bounds: Bounds::default(),
+        ..shell::Options::default()
+    };
+    let outcome = shell::run(&scenario, &options, signals)?;
+    for text in outcome.moved.warnings.iter().chain(&outcome.moved.invalid) {
+        warn(text);
+    }
+    if outcome.status.signal() == Some(INTERRUPT) && !signals.by_process() {
+        end_by_interrupt();
+    }
+    Ok(if signals.stop.load(Ordering::Relaxed) {
+        after_signal(signals)
+    } else {
+        ExitCode::from(status_of(outcome.status))
     })
 }
 
@@ -425,6 +475,8 @@ fn run_shell(arguments: &ShellArguments, may_print: bool, signals: &Signals) -> 
         links: counters == Some(Counters::Lines),
         name: arguments.control.name.clone(),
         as_it_was: arguments.as_it_was.as_it_was.clone(),
+        prefix: None,
+        logs: vec![],
         bounds: arguments.stats.bounds.bounds(),
     };
     if let Some(counters) = counters {

@@ -33,9 +33,9 @@ const ZSH_START: &str = "directory=$(mktemp -d) && print -rn -- \"$LONGHAUL_ZSH\
     LONGHAUL_ZDOTDIR=$ZDOTDIR ZDOTDIR=$directory exec \"$0\" -i; exec \"$0\" -i";
 
 impl Prompt {
-    /// Of a shell at a node. Shells without a way to add to the user's prompt have the text in `LONGHAUL_PROMPT` only.
-    pub fn of(shell: &str, node: &str) -> Prompt {
-        let text = format!("(longhaul {node}) ");
+    /// Of a shell whose prompt begins with a text. Shells without a way to add to the user's prompt have it in `LONGHAUL_PROMPT` only.
+    pub fn of(shell: &str, text: &str) -> Prompt {
+        let text = text.to_string();
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_string()).collect::<Vec<_>>();
         let mut environment = vec![("LONGHAUL_PROMPT", text.clone())];
         let arguments = match shell.rsplit('/').next().unwrap_or_default() {

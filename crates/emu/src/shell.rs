@@ -1,13 +1,16 @@
 //! `longhaul-emu shell`: a command whose network lies behind a scenario's path.
 
 use crate::account::Account;
-use crate::capture;
+use crate::capture::{self, Taps};
+use crate::clock::Clock;
 use crate::command::{self, Task};
 use crate::control::{Control, show};
-use crate::driver::{self, Live, Status, ports};
+use crate::driver::{self, Live, Status, Watcher, ports};
+use crate::frame::Frame;
 use crate::internet::Opened;
 use crate::kernel::TcpOf;
 use crate::lateness::Bounds;
+use crate::mahimahi::log::{Log, LogSpec};
 use crate::moved::Moved;
 use crate::names::{self, Reach, View};
 use crate::plan::Plan;
@@ -15,13 +18,15 @@ use crate::prompt::Prompt;
 use crate::signals::Signals;
 use crate::start::Start;
 use crate::testbed::{Host, Testbed, hosts_of};
-use crate::world::World;
+use crate::world::{Observer, World};
 use crate::{Error, internet, namespace, own_run};
 use ipnet::IpNet;
+use longhaul_path::DropCause;
 use longhaul_scenario::{Network, Scenario};
 use longhaul_segment::pcapng::LinkType;
 use longhaul_traffic::Side;
-use longhaul_units::{HostId, Id, NodeId};
+use longhaul_units::{HostId, Id, Instant, LinkId, MiddleboxId, NodeId};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -62,6 +67,10 @@ pub struct Options {
     pub name: Option<String>,
     /// Where the scenario as it was is written if something was set; without, beside the socket.
     pub as_it_was: Option<PathBuf>,
+    /// Under the name of a command of Mahimahi's: what the prompt begins with.
+    pub prefix: Option<String>,
+    /// Logs of links.
+    pub logs: Vec<LogSpec>,
     /// What is still to be believed.
     pub bounds: Bounds,
 }
@@ -107,9 +116,10 @@ pub fn run(scenario: &Scenario, options: &Options, signals: &Signals) -> Result<
     let mut testbed =
         Testbed::new(scenario, &network, &nodes, options.tcp, &options.addresses, &signals.stop)?;
     let mut world = World::new(Plan::new(scenario, &network, &testbed.addresses(), &testbed.ranges)?);
-    let mut reach = Reach::Hosts;
+    let (mut reach, mut machine) = (Reach::Hosts, None);
     if options.internet {
-        let (far, Opened { v6, warnings }) = open_internet(&mut testbed, at)?;
+        let (far, Opened { v6, machine: address, warnings }) = open_internet(&mut testbed, at)?;
+        machine = Some(address);
         world.set_gateway(far, v6, &testbed.ranges);
         testbed.warnings.extend(warnings);
         reach = Reach::Internet { v6 };
@@ -119,12 +129,13 @@ pub fn run(scenario: &Scenario, options: &Options, signals: &Signals) -> Result<
     testbed.warnings.extend(control.warning());
     let mut ports = ports(&testbed)?;
     let taps = capture::taps(scenario, &network, options.capture.as_ref(), LinkType::Ip)?;
+    let watch = Watch::new(&network, taps, &options.logs)?;
     let (done, live) = (&AtomicBool::new(false), &Live::default());
     // No command before its packets are moved: they would wait, unseen.
     let start = Start::of(2);
     let (driven, status) = std::thread::scope(|scope| {
         let driver =
-            scope.spawn(|| driver::drive(&start, world, taps, &mut ports, options.driver, live, done));
+            scope.spawn(|| driver::drive(&start, world, watch, &mut ports, options.driver, live, done));
         let status = start.ready().ok_or(Error::Interrupted).and_then(|clock| {
             // What there is to know stands before all that the command prints.
             if let Some(notice) = options.notice {
@@ -142,7 +153,7 @@ pub fn run(scenario: &Scenario, options: &Options, signals: &Signals) -> Result<
             let watch = scope.spawn(move || live.watch(clock, options.progress, links, None, over));
             let control = &control;
             scope.spawn(move || control.serve(clock, live, over));
-            let status = serve_and_run(&testbed, at, options, &view, signals);
+            let status = serve_and_run(&testbed, at, options, machine, &view, signals);
             done.store(true, Ordering::Relaxed);
             let _ = watch.join();
             status
@@ -151,13 +162,68 @@ pub fn run(scenario: &Scenario, options: &Options, signals: &Signals) -> Result<
         (driver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), status)
     });
     let status = status?;
-    let driven = driven.ok_or(Error::Interrupted)?;
+    let mut incomplete = vec![];
+    let driven = driven.ok_or(Error::Interrupted)?.map(|watch, ended| watch.finish(ended, &mut incomplete));
     let device_drops = testbed.hosts.iter().map(Host::device_drops).sum();
     let as_it_was = control.keep(driven.ended, options.as_it_was.as_deref())?;
     let losses = testbed.losses();
     let mut moved = Moved::new(driven, testbed.warnings.clone(), losses, device_drops, options.bounds);
     moved.notes.extend(as_it_was);
+    moved.warnings.extend(incomplete);
     Ok(Outcome { status, moved })
+}
+
+/// Who looks at packets: a capture, and logs of links.
+struct Watch {
+    taps: Taps,
+    logs: Vec<(LinkId, Log)>,
+}
+
+impl Watch {
+    fn new(network: &Network, taps: Taps, specs: &[LogSpec]) -> Result<Watch, Error> {
+        let link = |spec: &LogSpec| network.links.position(|link| link.name == spec.link);
+        let logs = specs.iter().filter_map(|spec| Some((link(spec)?, spec.clone())));
+        let logs = logs.map(|(link, spec)| Ok((link, Log::new(spec)?))).collect::<Result<Vec<_>, Error>>()?;
+        Ok(Watch { taps, logs })
+    }
+
+    fn log(&mut self, link: LinkId) -> impl Iterator<Item = &mut Log> {
+        self.logs.iter_mut().filter(move |(of, _)| *of == link).map(|(_, log)| log)
+    }
+
+    fn finish(self, ended: Instant, incomplete: &mut Vec<String>) -> Taps {
+        incomplete.extend(self.logs.into_iter().filter_map(|(_, log)| log.finish(ended)));
+        self.taps
+    }
+}
+
+impl Observer for Watch {
+    fn offered(&mut self, now: Instant, link: LinkId, frame: &Frame) {
+        self.taps.offered(now, link, frame);
+        self.log(link).for_each(|log| log.arrived(now, frame.packet().len()));
+    }
+    fn delivered(&mut self, now: Instant, link: LinkId, frame: &Frame) {
+        self.taps.delivered(now, link, frame);
+        self.log(link).for_each(|log| log.delivered(now, frame.packet().len()));
+    }
+    fn entered(&mut self, now: Instant, middlebox: MiddleboxId, frame: &Frame) {
+        self.taps.entered(now, middlebox, frame);
+    }
+    fn left(&mut self, now: Instant, middlebox: MiddleboxId, frame: &Frame) {
+        self.taps.left(now, middlebox, frame);
+    }
+    fn dropped(&mut self, now: Instant, link: LinkId, frame: &Frame, cause: DropCause) {
+        self.taps.dropped(now, link, frame, cause);
+        let of_queue = DropCause::OF_QUEUES.contains(&cause);
+        self.log(link).filter(|_| of_queue).for_each(|log| log.dropped(now, frame.packet().len()));
+    }
+}
+
+impl Watcher for Watch {
+    fn begin(&mut self, clock: Clock) {
+        self.taps.begin(clock);
+        self.logs.iter_mut().for_each(|(_, log)| log.begin(clock));
+    }
 }
 
 /// Opens the way out at the first host that is not the one at `at`. Returns its number.
@@ -178,6 +244,7 @@ fn serve_and_run(
     testbed: &Testbed,
     at: NodeId,
     options: &Options,
+    machine: Option<IpAddr>,
     view: &View,
     signals: &Signals,
 ) -> Result<ExitStatus, Error> {
@@ -200,10 +267,18 @@ fn serve_and_run(
         }
         let host = testbed.host_at(at).expect("it is among the nodes");
         let is_shell = options.command.is_empty();
-        let Prompt { arguments, environment } = match is_shell {
-            true => Prompt::of(&shell_of(account), &host.name),
+        let Prompt { arguments, mut environment } = match is_shell {
+            true => {
+                let here = || format!("(longhaul {}) ", host.name);
+                Prompt::of(&shell_of(account), &options.prefix.clone().unwrap_or_else(here))
+            }
             false => Prompt { arguments: options.command.clone(), environment: vec![] },
         };
+        environment.extend(machine.map(|address| ("LONGHAUL_MACHINE", address.to_string())));
+        if let Some(prefix) = &options.prefix {
+            environment.extend(machine.map(|address| ("MAHIMAHI_BASE", address.to_string())));
+            environment.push(("MAHIMAHI_SHELL_PREFIX", prefix.clone()));
+        }
         let task = Task { host, arguments, environment, account, grace };
         let status = namespace::within(&host.namespace, || {
             show_host(view)?;

@@ -7,6 +7,7 @@ mod captures;
 mod endings;
 mod faults;
 mod linux_defaults;
+mod mahimahi;
 mod manual;
 mod middleboxes;
 mod outside;
