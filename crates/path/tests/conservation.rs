@@ -3,7 +3,10 @@
 
 use longhaul_path::link::Fate;
 use longhaul_path::queue::red::{Measure, Overflow};
-use longhaul_path::queue::{CodelSpec, DrrSpec, FqCodelSpec, HeadDropSpec, PieSpec, RedSpec, WfqSpec};
+use longhaul_path::queue::{
+    CodelSpec, DrrSpec, DualPi2Spec, FqCodelSpec, FqPieSpec, HeadDropSpec, PieSpec, RedSpec, Scheduler,
+    WfqSpec,
+};
 use longhaul_path::{CorruptionSpec, GrantSettings, Link, LinkConfig, LinkTrace, Packet, QueueSpec};
 use longhaul_units::{Dscp, Duration, Ecn, Instant, Limit, Probability, Rate, Size};
 use proptest::prelude::*;
@@ -86,7 +89,7 @@ fn disciplines() -> impl Strategy<Value = QueueSpec> {
     ];
     (
         limit,
-        0..8u8,
+        0..10u8,
         any::<[bool; 5]>(),
         prop_oneof![Just(Overflow::Arriving), Just(Overflow::Oldest), Just(Overflow::Random)],
     )
@@ -129,6 +132,31 @@ fn disciplines() -> impl Strategy<Value = QueueSpec> {
                 queues: gentle.then_some(3),
             }),
             6 => QueueSpec::Wfq(WfqSpec { limit: limit.into(), queues: gentle.then_some(3) }),
+            7 => QueueSpec::Dualpi2(DualPi2Spec {
+                target: Duration::from_millis(2),
+                update: Duration::from_millis(1),
+                alpha: 100.0,
+                beta: 900.0,
+                coupling: if bytes { 2.0 } else { 0.5 },
+                threshold: Duration::from_millis(if wait { 0 } else { 2 }),
+                ramp: Duration::from_millis(if adaptive { 0 } else { 1 }),
+                scheduler: if gentle { Scheduler::Weighted } else { Scheduler::TimeShifted },
+                classic_share: if wait { 0.0 } else { 0.5 },
+                time_shift: Duration::from_millis(3),
+                drop_on_overload: ecn,
+                ..DualPi2Spec::rfc(limit)
+            }),
+            8 => QueueSpec::FqPie(FqPieSpec {
+                target: Duration::from_millis(2),
+                update: Duration::from_millis(1),
+                alpha: 100.0,
+                beta: 900.0,
+                max_burst: Duration::from_millis(if wait { 0 } else { 3 }),
+                quantum: Size::from_bytes(if bytes { 300 } else { 1514 }),
+                queues: if gentle { 3 } else { 1024 },
+                ecn,
+                ..FqPieSpec::rfc(limit)
+            }),
             _ => QueueSpec::Red(RedSpec {
                 min_threshold: Some(Limit::Packets(if limit == Limit::Packets(1) { 1 } else { 2 })),
                 max_threshold: Some(Limit::Packets(6)),

@@ -98,7 +98,7 @@ const APPLICATIONS: [(&[&str], &str, &str); 7] = [
 ];
 
 /// Other words for kinds of middleboxes, queues and transports, one that the list has, and what is right.
-const KINDS: [(&[&str], &str, &str); 10] = [
+const KINDS: [(&[&str], &str, &str); 11] = [
     (
         &["bbr1", "bbrv1", "bbr_v1"],
         "bbr",
@@ -123,6 +123,7 @@ const KINDS: [(&[&str], &str, &str); 10] = [
     ),
     (&["cake", "fq", "sqm"], "fq_codel", "the nearest is kind = \"fq_codel\""),
     (&["fifo", "pfifo", "bfifo", "tail_drop", "drop_tail"], "droptail", "here it is kind = \"droptail\""),
+    (&["l4s", "dual_pi2", "dualq", "pi2"], "dualpi2", "here it is kind = \"dualpi2\""),
     (&["sfq"], "drr", "the nearest is kind = \"drr\""),
     (
         &["rtp", "rtcp"],
@@ -222,6 +223,7 @@ mod tests {
         for (given, known, part) in [
             ("policer", "throttle", "kind = \"throttle\""),
             ("cake", "fq_codel", "kind = \"fq_codel\""),
+            ("l4s", "dualpi2", "kind = \"dualpi2\""),
             ("fifo", "droptail", "kind = \"droptail\""),
             ("rtp", "udp", "transport = \"udp\""),
             ("voip", "cbr", "voice = true"),

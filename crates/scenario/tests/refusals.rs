@@ -105,6 +105,9 @@ fn absurd_values_are_refused() {
         ),
         ("\"wfq\", limit = \"9 packets\", queues = 0", "queue.queues: must be at least 1 and at most 65536"),
         ("\"fq_codel\", limit = \"9 packets\", drop_batch = 0", "queue.drop_batch: must be at least 1"),
+        ("\"fq_pie\", queues = 0", "queue.queues: must be at least 1 and at most 65536"),
+        ("\"dualpi2\", coupling = 0", "queue.coupling: must be above 0 and at most 255"),
+        ("\"dualpi2\", classic_share = 1.5", "queue.classic_share: must be at least 0 and at most 1"),
     ] {
         let text = format!("delay = \"250 ms\"\nqueue = {{ kind = {queue} }}");
         says(&refusal("delay = \"250 ms\"", &text), &["geo.toml:8", part]);
@@ -145,6 +148,17 @@ fn a_disconnected_graph_is_refused() {
     let island = "[[node]]\nname = \"island\"\n[[flow]]";
     let text = GOOD.replace("[[flow]]", island).replace("to = \"remote\"", "to = \"island\"");
     says(&refusal_of(&text), &["no links lead from \"hub\" to \"island\""]);
+}
+
+#[test]
+fn what_is_no_code_point_is_refused() {
+    for code in ["\"af44\"", "\"64\""] {
+        let text = format!("to = \"remote\"\ndscp = {code}");
+        says(
+            &refusal("to = \"remote\"", &text),
+            &["a DSCP is a number from 0 to 63, or one of le, cs0 to cs7"],
+        );
+    }
 }
 
 #[test]

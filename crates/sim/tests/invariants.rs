@@ -14,13 +14,15 @@ fn as_json(outcome: &Outcome) -> String {
 }
 
 /// Every discipline, some of them with settings under which they act on few packets.
-const DISCIPLINES: [&str; 9] = [
+const DISCIPLINES: [&str; 11] = [
     "\"droptail\"",
     "\"head_drop\"",
     "\"red\"",
     "\"red\", overflow = \"random\", queue_weight = 0.05",
     "\"codel\", interval = \"50 ms\"",
     "\"fq_codel\"",
+    "\"fq_pie\"",
+    "\"dualpi2\"",
     "\"pie\", max_burst = \"30 ms\"",
     "\"drr\"",
     "\"wfq\"",

@@ -207,6 +207,13 @@ mod tests {
         assert_eq!(["ef", "EF", "va", "le", "default", "46"].map(code), [46, 46, 44, 1, 0, 46]);
     }
 
+    /// The field is the upper six bits of the byte: who writes the code point itself there sets another one, and the ECN field.
+    #[test]
+    fn the_byte_is_shifted() {
+        let byte = |name: &str| name.parse::<Dscp>().unwrap().byte();
+        assert_eq!(["ef", "le", "cs1", "cs7"].map(byte), [0xb8, 0x04, 0x20, 0xe0]);
+    }
+
     #[test]
     fn every_code_point_is_read_as_written() {
         for code in 0..64 {

@@ -216,6 +216,98 @@ def pie(
     )
 
 
+def fq_pie(
+    *,
+    alpha: float | None = None,
+    beta: float | None = None,
+    ecn: bool | None = None,
+    limit: str | None = None,
+    mark_limit: float | str | None = None,
+    max_burst: str | None = None,
+    quantum: str | None = None,
+    queues: int | None = None,
+    target: str | None = None,
+    update: str | None = None,
+) -> Section:
+    """A queue with PIE for each flow, served in turn; sparse flows first (RFC 8033, RFC 8290).
+
+    * `alpha`: Weight of the delay's distance from `target`, per second.
+    * `beta`: Weight of the delay's growth since the last adjustment, per second.
+    * `ecn`: Mark ECN-capable packets instead of dropping them.
+    * `limit`: Most packets or bytes in the system.
+    * `mark_limit`: MAX_ECNTH: from this probability on ECN-capable packets are dropped too.
+    * `max_burst`: MAX_BURST: after a time without delay, nothing of a flow is dropped for this long.
+    * `quantum`: What a flow may send at each turn.
+    * `queues`: Queues over which flows are spread by a hash.
+    * `target`: QDELAY_REF: the queueing delay to keep in a flow's queue.
+    * `update`: T_UPDATE: time between two adjustments of a flow's probability.
+    """
+    return given(
+        {
+            "kind": "fq_pie",
+            "alpha": alpha,
+            "beta": beta,
+            "ecn": ecn,
+            "limit": limit,
+            "mark_limit": mark_limit,
+            "max_burst": max_burst,
+            "quantum": quantum,
+            "queues": queues,
+            "target": target,
+            "update": update,
+        }
+    )
+
+
+def dualpi2(
+    *,
+    alpha: float | None = None,
+    beta: float | None = None,
+    classic_share: float | None = None,
+    coupling: float | None = None,
+    drop_on_overload: bool | None = None,
+    limit: str | None = None,
+    ramp: str | None = None,
+    scheduler: Literal["time_shifted", "weighted"] | None = None,
+    target: str | None = None,
+    threshold: str | None = None,
+    time_shift: str | None = None,
+    update: str | None = None,
+) -> Section:
+    """DualPI2: packets of L4S have a queue of their own, kept to a millisecond by marks, and others one under PI2, coupled so that their flows have similar windows (RFC 9332).
+
+    * `alpha`: Weight of the delay's distance from `target`, per second.
+    * `beta`: Weight of the delay's growth since the last adjustment, per second.
+    * `classic_share`: The classic queue's share of the bytes while both have packets; only for `scheduler = "weighted"`.
+    * `coupling`: K: packets of L4S are marked with so many times the base probability, others with its square.
+    * `drop_on_overload`: When marks are not enough, because all packets of L4S are marked, drop packets of both kinds by the classic probability.
+    * `limit`: Most packets or bytes in the system, of both queues.
+    * `ramp`: From `threshold` on, how much longer they wait until all are marked; in between with a probability that rises linearly.
+    * `scheduler`: How the two queues share the link.
+    * `target`: The delay to keep in the classic queue.
+    * `threshold`: Packets of L4S that have waited longer are marked in any case, but not for the time that one packet of 1500 B takes on the link.
+    * `time_shift`: How much earlier packets of L4S count as having come; only for `scheduler = "time_shifted"`.
+    * `update`: Tupdate: time between two adjustments of the base probability.
+    """
+    return given(
+        {
+            "kind": "dualpi2",
+            "alpha": alpha,
+            "beta": beta,
+            "classic_share": classic_share,
+            "coupling": coupling,
+            "drop_on_overload": drop_on_overload,
+            "limit": limit,
+            "ramp": ramp,
+            "scheduler": scheduler,
+            "target": target,
+            "threshold": threshold,
+            "time_shift": time_shift,
+            "update": update,
+        }
+    )
+
+
 def drr(*, limit: str, quantum: str | None = None, queues: int | None = None) -> Section:
     """Deficit round robin: flows take turns, each with the same number of bytes (Shreedhar and Varghese 1995).
 

@@ -47,6 +47,10 @@ impl<P: Packet> Fifo<P> {
     pub fn head<R>(&self, look: impl FnOnce(&P) -> R) -> Option<R> {
         self.packets.front().map(|(_, packet)| look(packet))
     }
+    /// When the oldest packet came.
+    pub fn oldest(&self) -> Option<Instant> {
+        self.packets.front().map(|(came, _)| *came)
+    }
     pub fn occupancy(&self) -> Occupancy {
         self.occupancy
     }

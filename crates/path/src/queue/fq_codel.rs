@@ -3,11 +3,11 @@
 
 use super::codel::{Codel, CodelSettings};
 use super::flows::FlowQueues;
+use super::rounds::Rounds;
 use super::{Discipline, Occupancy, Parameters, Queue, Report, Setup};
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{DropCause, Packet, Random};
 use longhaul_units::{Duration, Instant, Limit, QueueLimit, Rate, Size};
-use std::collections::VecDeque;
 
 /// Parameters of FlowQueue-CoDel.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -59,13 +59,13 @@ impl Parameters for FqCodelSpec {
     }
 }
 
-fn ten_thousand_packets() -> QueueLimit {
+pub(super) fn ten_thousand_packets() -> QueueLimit {
     Limit::Packets(10_240).into()
 }
-fn ethernet_frame() -> Size {
+pub(super) fn ethernet_frame() -> Size {
     Size::from_bytes(1514)
 }
-fn thousand_queues() -> u32 {
+pub(super) fn thousand_queues() -> u32 {
     1024
 }
 fn sixty_four() -> u32 {
@@ -79,31 +79,13 @@ impl From<&FqCodelSpec> for CodelSettings {
     }
 }
 
-/// Where a flow's queue is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum List {
-    #[default]
-    None,
-    New,
-    Old,
-}
-
-#[derive(Debug, Default)]
-struct Flow {
-    list: List,
-    credits: i64,
-    codel: Codel,
-}
-
 /// FlowQueue-CoDel at work.
 pub struct FqCodel<P> {
     settings: CodelSettings,
     limit: Limit,
-    quantum: i64,
     drop_batch: u32,
-    flows: FlowQueues<P, Flow>,
-    new: VecDeque<usize>,
-    old: VecDeque<usize>,
+    flows: FlowQueues<P, Codel>,
+    rounds: Rounds,
     largest: u32,
 }
 
@@ -113,44 +95,11 @@ impl<P: Packet> FqCodel<P> {
         FqCodel {
             settings: spec.into(),
             limit: spec.limit.fixed(),
-            quantum: spec.quantum.as_bytes() as i64,
             drop_batch: spec.drop_batch,
             flows: FlowQueues::new(Some(spec.queues), random),
-            new: VecDeque::new(),
-            old: VecDeque::new(),
+            rounds: Rounds::new(spec.queues as usize, spec.quantum.as_bytes()),
             largest: 0,
         }
-    }
-
-    /// The queue to serve: new ones first; those without credits get some and wait behind the old ones.
-    fn next_queue(&mut self) -> Option<(usize, List)> {
-        loop {
-            let (queue, list) = match (self.new.front(), self.old.front()) {
-                (Some(queue), _) => (*queue, List::New),
-                (None, Some(queue)) => (*queue, List::Old),
-                (None, None) => return None,
-            };
-            let flow = self.flows.state(queue);
-            if flow.credits > 0 {
-                return Some((queue, list));
-            }
-            flow.credits += self.quantum;
-            self.move_behind(queue, list);
-        }
-    }
-
-    /// Puts the first queue of a list behind the old ones.
-    fn move_behind(&mut self, queue: usize, from: List) {
-        self.leave(from);
-        self.flows.state(queue).list = List::Old;
-        self.old.push_back(queue);
-    }
-
-    fn leave(&mut self, list: List) {
-        match list {
-            List::New => self.new.pop_front(),
-            _ => self.old.pop_front(),
-        };
     }
 
     /// The longest queue loses half of its packets, at most a batch, from its head (RFC 8290 section 4.1).
@@ -168,11 +117,7 @@ impl<P: Packet + Send> Queue<P> for FqCodel<P> {
         let queue = self.flows.classify(&packet);
         self.largest = self.largest.max(packet.wire_len());
         self.flows.push(queue, now, packet);
-        let flow = self.flows.state(queue);
-        if flow.list == List::None {
-            (flow.list, flow.credits) = (List::New, self.quantum);
-            self.new.push_back(queue);
-        }
+        self.rounds.filled(queue);
         while !self.flows.within(self.limit, in_service) {
             self.shorten(report);
         }
@@ -180,23 +125,16 @@ impl<P: Packet + Send> Queue<P> for FqCodel<P> {
 
     fn dequeue(&mut self, now: Instant, report: &mut Report<P>) -> Option<(Instant, P)> {
         loop {
-            let (queue, list) = self.next_queue()?;
+            let queue = self.rounds.next()?;
             let (settings, largest) = (self.settings, self.largest);
-            let next = self
-                .flows
-                .with(queue, |fifo, flow| flow.codel.dequeue(&settings, now, fifo, largest, report));
+            let next =
+                self.flows.with(queue, |fifo, codel| codel.dequeue(&settings, now, fifo, largest, report));
             match next {
                 Some((arrived, packet)) => {
-                    self.flows.state(queue).credits -= i64::from(packet.wire_len());
+                    self.rounds.sent(queue, packet.wire_len());
                     return Some((arrived, packet));
                 }
-                // A new queue that has run empty passes through the old ones, or else it could come back as new at once
-                // and starve them.
-                None if list == List::New => self.move_behind(queue, List::New),
-                None => {
-                    self.leave(List::Old);
-                    self.flows.state(queue).list = List::None;
-                }
+                None => self.rounds.was_empty(queue),
             }
         }
     }

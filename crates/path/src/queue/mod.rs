@@ -7,14 +7,17 @@
 mod codel;
 mod drop_tail;
 mod drr;
+mod dualpi2;
 mod fifo;
 mod flows;
 mod fq_codel;
+mod fq_pie;
 mod head_drop;
 mod held;
 mod holding;
 mod pie;
 pub mod red;
+mod rounds;
 #[cfg(test)]
 pub(crate) mod testing;
 mod wfq;
@@ -22,7 +25,9 @@ mod wfq;
 pub use codel::{CodelQueue, CodelSpec};
 pub use drop_tail::{DropTail, DropTailSpec};
 pub use drr::{Drr, DrrSpec};
+pub use dualpi2::{DualPi2, DualPi2Spec, Scheduler};
 pub use fq_codel::{FqCodel, FqCodelSpec};
+pub use fq_pie::{FqPie, FqPieSpec};
 pub use head_drop::{HeadDrop, HeadDropSpec};
 pub use held::HeldQueue;
 pub use pie::{Pie, PieSpec};
@@ -293,6 +298,11 @@ disciplines! {
     /// Proportional integral controller enhanced: drops or marks arriving packets with a probability that steers the queueing
     /// delay to a target (RFC 8033).
     Pie(PieSpec) = "pie",
+    /// A queue with PIE for each flow, served in turn; sparse flows first (RFC 8033, RFC 8290).
+    FqPie(FqPieSpec) = "fq_pie",
+    /// DualPI2: packets of L4S have a queue of their own, kept to a millisecond by marks, and others one under PI2, coupled so that their
+    /// flows have similar windows (RFC 9332).
+    Dualpi2(DualPi2Spec) = "dualpi2",
     /// Deficit round robin: flows take turns, each with the same number of bytes (Shreedhar and Varghese 1995).
     Drr(DrrSpec) = "drr",
     /// Weighted fair queueing, self-clocked (Golestani 1994).

@@ -68,22 +68,22 @@ impl Parameters for PieSpec {
     }
 }
 
-fn fifteen_ms() -> Duration {
+pub(super) fn fifteen_ms() -> Duration {
     Duration::from_millis(15)
 }
-fn one_eighth() -> f64 {
+pub(super) fn one_eighth() -> f64 {
     0.125
 }
-fn five_quarters() -> f64 {
+pub(super) fn five_quarters() -> f64 {
     1.25
 }
-fn burst() -> Duration {
+pub(super) fn burst() -> Duration {
     Duration::from_millis(150)
 }
 fn full_packet() -> Size {
     Size::from_bytes(1500)
 }
-fn one_tenth() -> Probability {
+pub(super) fn one_tenth() -> Probability {
     Probability::new(0.1).expect("0.1 is a probability")
 }
 
@@ -145,10 +145,10 @@ impl Pie {
         self.probability
     }
 
-    /// Makes up for the adjustments that were due by `now`. The queue drains at `free_at`.
-    fn catch_up(&mut self, now: Instant, free_at: Instant) {
+    /// Makes up for the adjustments that were due by `now`; `delay_at` is the queueing delay at a time since the last call.
+    pub(super) fn catch_up(&mut self, now: Instant, delay_at: impl Fn(Instant) -> Duration) {
         while self.next_update <= now {
-            self.adjust(free_at.since(self.next_update));
+            self.adjust(delay_at(self.next_update));
             self.next_update += self.spec.update;
             let at_rest = self.probability == 0.0 && self.delay.is_zero() && self.old_delay.is_zero();
             if at_rest && self.next_update <= now {
@@ -205,6 +205,21 @@ impl Pie {
         strikes
     }
 
+    /// What becomes of a packet that finds room behind so many bytes.
+    pub(super) fn judge(&mut self, bytes: u64) -> Verdict {
+        if self.is_quiet() {
+            self.burst_allowance = self.spec.max_burst;
+        }
+        if !self.active || !self.burst_allowance.is_zero() || !self.strikes(bytes) {
+            return Verdict::Accept;
+        }
+        if self.spec.ecn && self.probability < self.spec.mark_limit.get() {
+            Verdict::Mark
+        } else {
+            Verdict::Drop(DropCause::Early)
+        }
+    }
+
     /// Whether PIE watches the queue at all.
     fn activate(&mut self, found: &Found) {
         let Some(activation) = self.spec.activation else { return };
@@ -240,23 +255,14 @@ fn scale(probability: f64) -> f64 {
 
 impl Admission for Pie {
     fn admit(&mut self, now: Instant, found: &Found, len: u32) -> Verdict {
-        self.catch_up(now, found.free_at);
+        // The queue drains at `free_at`.
+        self.catch_up(now, |at| found.free_at.since(at));
         self.activate(found);
         if !found.system.has_room(self.spec.limit.fixed(), len) {
             self.accumulated = 0.0;
             return Verdict::Drop(DropCause::QueueFull);
         }
-        if self.is_quiet() {
-            self.burst_allowance = self.spec.max_burst;
-        }
-        if !self.active || !self.burst_allowance.is_zero() || !self.strikes(found.system.bytes) {
-            return Verdict::Accept;
-        }
-        if self.spec.ecn && self.probability < self.spec.mark_limit.get() {
-            Verdict::Mark
-        } else {
-            Verdict::Drop(DropCause::Early)
-        }
+        self.judge(found.system.bytes)
     }
 }
 
@@ -330,13 +336,14 @@ mod tests {
         let mut late = pie(rfc());
         (late.probability, late.delay) = (0.05, Duration::from_millis(40));
         let mut step = late.clone();
-        late.catch_up(at_ms(44.0), at_ms(40.0));
+        let drains = |at: Instant| at_ms(40.0).since(at);
+        late.catch_up(at_ms(44.0), drains);
         step.adjust(Duration::from_millis(25));
         step.adjust(Duration::from_millis(10));
         assert_eq!(late.probability, step.probability);
         assert_eq!(late.next_update, at_ms(45.0));
         // A long silence leads to zero, and to the first multiple of 15 ms after it.
-        late.catch_up(at_ms(3_600_000.0), at_ms(40.0));
+        late.catch_up(at_ms(3_600_000.0), drains);
         assert_eq!((late.probability, late.next_update), (0.0, at_ms(3_600_015.0)));
     }
 
