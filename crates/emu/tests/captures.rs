@@ -150,3 +150,28 @@ fn every_program_reads_a_run_s_capture_with_a_proxy_s_packets() {
     std::fs::remove_dir_all(out).unwrap();
     std::fs::remove_file(file).unwrap();
 }
+
+/// From the first SYN on, both ways, and beside marks of ECN (reports of other programs: esnet/iperf issues 22 and 889).
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn all_packets_of_a_flow_have_its_dscp() {
+    if !can_run(&["tshark"]) {
+        return;
+    }
+    let text_of = "[run]\nduration = \"60 s\"\n[[link]]\nname = \"a\"\nends = [\"near\", \"far\"]\nrate = \"20 Mbit/s\"\ndelay = \"5 ms\"\n\
+        [[flow]]\nfrom = \"near\"\nto = \"far\"\ndscp = \"af41\"\napp = { kind = \"bulk\", size = \"20 kB\" }\ntcp = { ecn = true }\n";
+    let file = scenario("run-dscp", text_of);
+    let out = std::env::temp_dir().join(format!("longhaul-emu-{}-run-dscp", std::process::id()));
+    let options = ["--max-lateness", "10 s", "--max-standstill", "100 s", "--tap", "all"];
+    let output = bed::run_scenario(&file, &out, &options);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let name = out.join("packets.pcapng");
+    let fields = ["-Y", "tcp.flags.reset == 0", "-T", "fields", "-e", "ip.src", "-e", "ip.dsfield.dscp"];
+    let mut found = lines(Path::new("tshark"), &[&["-r", name.to_str().unwrap()], &fields[..]].concat());
+    assert!(found.len() > 20, "{found:?}");
+    found.sort_unstable();
+    found.dedup();
+    assert!(found.len() == 2 && found.iter().all(|line| line.ends_with("\t34")), "{found:?}");
+    std::fs::remove_dir_all(out).unwrap();
+    std::fs::remove_file(file).unwrap();
+}
