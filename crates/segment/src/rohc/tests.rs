@@ -82,7 +82,7 @@ fn what_is_compressed_to_what() {
         (
             "another count of AccECN",
             then(acks(), |p| next(p, |p| p.segment.flags |= Flags::AE | Flags::CWR)),
-            11,
+            12,
         ),
         ("another ECN field", then(acks(), |p| Sent { ecn: Ecn::Ect0, ..next(p, |_| {}) }), 11),
     ] {
