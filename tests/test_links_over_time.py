@@ -55,3 +55,61 @@ def test_an_explanation_tries_the_link_at_its_mean_rate():
     (first, *_) = group.steps
     assert any("whose rate follows its signal" in cause.clause for cause in first.causes)
     assert first.effect.factor > 1.2
+
+
+def shared(**terminal: object) -> Scenario:
+    """Two terminals on a return carrier of 2 Mbit/s; the first uploads, the second too."""
+    made = Scenario("carrier", duration="60 s").carrier("return", rate="2 Mbit/s", delay="600 ms", superframe="40 ms")
+    for name in ("ship", "rig"):
+        forward = {"carrier": {"name": "return", **(terminal if name == "ship" else {})}}
+        made = made.link(name, name, "hub", delay="250 ms", forward=forward, reverse={"rate": "10 Mbit/s"})
+        made = made.flow(name, "hub", name=name)
+    return made
+
+
+def test_terminals_of_a_carrier_are_drawn_with_what_they_carried():
+    made = longhaul.run(shared()).draw()
+    forward, back = made.network.links["ship"].ways
+    assert "capacity on request" in forward.events
+    assert "capacity on request" not in back.events
+    assert forward.course[0] == "capacity on request"
+
+
+def test_a_terminals_share_counts_the_others_on_its_carrier():
+    result = longhaul.run(shared(weight=3), tables=False)
+    ship, rig = result.summary["flows"]
+    payload = 1460 / 1500
+    assert abs(ship["predicted"]["fair_share_bps"] / (1.5e6 * payload) - 1) < 0.02
+    assert abs(rig["predicted"]["fair_share_bps"] / (0.5e6 * payload) - 1) < 0.02
+
+
+def test_an_explanation_names_the_carrier():
+    """Questions of 1 kB and their answers wait for assignments: half of them take 612 ms, and 508 ms without requests."""
+    made = Scenario("carrier", duration="60 s").carrier("return", rate="2 Mbit/s", delay="600 ms")
+    made = made.link(
+        "ship", "ship", "hub", delay="250 ms", forward={"carrier": {"name": "return"}}, reverse={"rate": "10 Mbit/s"}
+    )
+    made = made.flow("ship", "hub", name="queries", app={"kind": "request", "request": "1 kB", "response": "1 kB"})
+    (group,) = why(made.document(), seconds=600.0).groups
+    (first, *_) = group.steps
+    assert any("the carrier return" in cause.clause for cause in first.causes)
+    assert first.effect.factor > 1.1
+
+
+def test_a_link_that_repeats_is_named():
+    made = Scenario("arq", duration="30 s").link("sky", "a", "b", rate="10 Mbit/s", delay="50 ms", loss="10 %", arq={})
+    made = made.flow("a", "b", name="download")
+    assert "losses repeated" in longhaul.run(made).draw().network.links["sky"].ways[0].events
+    (group,) = why(made.document(), seconds=600.0).groups
+    tried = [cause for step in group.steps for cause in step.causes] + list(group.without_effect)
+    assert any("which it repeats itself" in cause.clause for cause in tried)
+
+
+def test_a_half_duplex_link_is_named():
+    made = Scenario("radio", duration="30 s")
+    made = made.link("radio", "a", "b", rate="8 Mbit/s", delay="1 ms", half_duplex={"turnaround": "2 ms"})
+    made = made.flow("a", "b", name="download")
+    assert "half duplex" in longhaul.run(made).draw().network.links["radio"].ways[0].events
+    (group,) = why(made.document(), seconds=600.0).groups
+    (first, *_) = group.steps
+    assert any("one transmitter for both directions" in cause.clause for cause in first.causes)

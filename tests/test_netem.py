@@ -276,7 +276,7 @@ def test_a_limit_in_bandwidth_delay_products_is_no_fixed_number() -> None:
     assert any("twice this delay, 120ms" in note for note in carried)
 
 
-@pytest.mark.parametrize("follows", ["leo", "trace", "acm"])
+@pytest.mark.parametrize("follows", ["leo", "trace", "acm", "carrier"])
 def test_a_link_that_moves_is_no_line(follows: str) -> None:
     """A line with `limit 0`, which drops every packet, was printed for a measured link."""
     with pytest.raises(netem.NetemError, match="longhaul-emu run plays the scenario"):

@@ -141,6 +141,11 @@ class Scenario:
         known = {"rate": rate, "delay": delay, "queue": queue}
         return self._append("link", {"name": name, "ends": [a, b], **_given(known), **settings})
 
+    def carrier(self, name: str, *, rate: str, delay: str, **settings: Any) -> Scenario:
+        """A carrier that links share, each with `carrier={"name": name}` in place of a rate. Further settings: `superframe`, `free`,
+        `contention`."""
+        return self._append("carrier", {"name": name, "rate": rate, "delay": delay, **settings})
+
     def dumbbell(
         self, *, bottleneck: Mapping[str, Any], access: Mapping[str, Any] | None = None, **settings: Any
     ) -> Scenario:

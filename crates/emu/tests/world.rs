@@ -608,3 +608,79 @@ proptest! {
         prop_assert_eq!(sent + counters.originated, counters.arrived + dropped + refused);
     }
 }
+
+/// Hosts at nodes 0, 1 and so on, each with an address.
+fn world_of(links: &str, hosts: &[(u32, &str)]) -> World {
+    let scenario = load(&format!("[run]\nduration = \"1 s\"\n{links}"), "test", &[]).unwrap();
+    let network = Network::new(&scenario);
+    let hosts: Vec<(NodeId, Vec<IpAddr>)> =
+        hosts.iter().map(|(node, address)| (NodeId(*node), vec![address.parse().unwrap()])).collect();
+    World::new(Plan::new(&scenario, &network, &hosts, &Ranges::default()).unwrap())
+}
+
+/// When packets are due that two hosts inject at 1 ms, by the number of the host that they reach.
+fn due(world: &mut World, sent: [(u32, &str, &str); 2]) -> Vec<(u32, Instant)> {
+    for (host, from, to) in sent {
+        world.inject(&mut (), us(1000), HostId(host), 0, &packet(from, to, Ecn::NotEct));
+    }
+    // Nobody looks for two seconds.
+    world.advance(&mut (), us(2_000_000));
+    world.arrivals.iter().map(|arrival| (arrival.host.0, arrival.due)).collect()
+}
+
+/// As in the simulator: requests go out at 30 ms, the superframe at 630 ms is divided by them, 1 ms for each terminal, and 10 ms to the hub.
+#[test]
+fn terminals_share_a_carrier_with_real_packets() {
+    let terminal = |name: &str| {
+        format!(
+            "[[link]]\nname = \"{name}\"\nends = [\"{name}\", \"hub\"]\ndelay = \"10 ms\"\nforward = {{ carrier = {{ name = \"return\" }} }}\n\
+             reverse = {{ rate = \"8 Mbit/s\" }}\n[[flow]]\nname = \"{name}\"\nfrom = \"{name}\"\nto = \"hub\"\n"
+        )
+    };
+    let carrier =
+        "[[carrier]]\nname = \"return\"\nrate = \"8 Mbit/s\"\nsuperframe = \"30 ms\"\ndelay = \"600 ms\"\n";
+    let links = [carrier.to_string(), terminal("a"), terminal("c")].concat();
+    let mut world = world_of(&links, &[(0, HOSTS[0]), (1, HOSTS[1]), (2, "10.0.0.5")]);
+    let found = due(&mut world, [(0, HOSTS[0], HOSTS[1]), (2, "10.0.0.5", HOSTS[1])]);
+    assert_eq!(found, [(1, us(641_000)), (1, us(642_000))]);
+}
+
+/// One transmitter: 1 ms, a turnaround of half a millisecond, 1 ms; and 10 ms to the other end.
+#[test]
+fn directions_take_turns_with_real_packets() {
+    let link = "[[link]]\nname = \"radio\"\nends = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"10 ms\"\n\
+                half_duplex = { turnaround = \"500 us\" }\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n";
+    let mut world = world_of(link, &[(0, HOSTS[0]), (1, HOSTS[1])]);
+    let found = due(&mut world, [(0, HOSTS[0], HOSTS[1]), (1, HOSTS[1], HOSTS[0])]);
+    assert_eq!(found, [(1, us(12_000)), (0, us(13_500))]);
+}
+
+/// The first transmission is lost at 2 ms and repeated from 22 ms on; what came behind it waits for it at the far end.
+#[test]
+fn a_link_repeats_real_packets() {
+    let link = "[[link]]\nname = \"radio\"\nends = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"10 ms\"\narq = {}\n\
+                loss = { kind = \"periodic\", every = 1, first = 1, count = 1 }\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n";
+    let mut world = world_of(link, &[(0, HOSTS[0]), (1, HOSTS[1])]);
+    let found = due(&mut world, [(0, HOSTS[0], HOSTS[1]), (0, HOSTS[0], HOSTS[1])]);
+    assert_eq!(found, [(1, us(33_000)), (1, us(33_000))]);
+    assert_eq!(world.counters.dropped, 0);
+}
+
+/// 1 MBd of QPSK 1/2 (0.988858 bits in a symbol) at 2 dB: 1000 bytes take 8.09 ms; what is sent below the threshold of 1 dB is lost.
+#[test]
+fn a_link_adapts_under_real_packets() {
+    let link = |es_n0: &str, reaction: &str| {
+        format!(
+            "[[link]]\nname = \"sky\"\nends = [\"a\", \"b\"]\ndelay = \"10 ms\"\nacm = {{ symbol_rate = 1e6, table = \"dvb-s2\", margin = 0, \
+             {es_n0}, reaction = \"{reaction}\" }}\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n"
+        )
+    };
+    let mut world = world_of(&link("es_n0 = 2", "0 s"), &[(0, HOSTS[0]), (1, HOSTS[1])]);
+    let found = due(&mut world, [(0, HOSTS[0], HOSTS[1]), (1, HOSTS[1], HOSTS[0])]);
+    assert!(found.iter().all(|(_, at)| *at > us(19_080) && *at < us(19_100)), "{found:?}");
+    let falls = "signal = [{ at = \"0 s\", es_n0 = 2 }, { at = \"1 ms\", es_n0 = -20 }]";
+    let mut world = world_of(&link(falls, "1 s"), &[(0, HOSTS[0]), (1, HOSTS[1])]);
+    world.inject(&mut (), us(200_000), HostId(0), 0, &packet(HOSTS[0], HOSTS[1], Ecn::NotEct));
+    world.advance(&mut (), us(2_000_000));
+    assert_eq!((world.arrivals.len(), world.counters.dropped), (0, 1));
+}

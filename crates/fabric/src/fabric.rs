@@ -21,7 +21,7 @@ use crate::topology::Topology;
 use crate::ways::Ways;
 use longhaul_middlebox::QueueState;
 use longhaul_path::link::Fate;
-use longhaul_path::{Link, LinkConfig, Packet, Schedule};
+use longhaul_path::{Link, LinkConfig, Media, Packet, Schedule};
 use longhaul_scenario::{DirectedLink, Step};
 use longhaul_units::{Duration, Id, IdVec, Instant, LinkId};
 use std::cmp::{Ordering, Reverse};
@@ -130,13 +130,14 @@ impl<F: Freight> Fabric<F> {
     where
         F: Default,
     {
-        let make = |DirectedLink { config, name, .. }: &DirectedLink| match topology.changeable
+        let mut media = Media::new(topology.seed);
+        let mut make = |DirectedLink { config, name, .. }: &DirectedLink| match topology.changeable
             && changeable(config)
         {
             true => Link::changeable(&topology.hosts, config, topology.seed, name),
-            false => Link::among(&topology.hosts, config, topology.seed, name),
+            false => Link::joined(&topology.hosts, config, topology.seed, name, &mut media),
         };
-        let links: IdVec<LinkId, Link<F::Packet>> = topology.links.iter().map(make).collect();
+        let links: IdVec<LinkId, Link<F::Packet>> = topology.links.iter().map(&mut make).collect();
         let ways = Ways::new(topology);
         let private_ahead = |link: LinkId| {
             let fed_in_order = ways.predecessor[link].flatten().is_some_and(|before| links[before].is_fifo());
@@ -591,9 +592,10 @@ impl<F: Freight> Fabric<F> {
 }
 
 /// Whether a script may change while its link is at work: a line that compresses headers does so in the order in which packets come,
-/// with all departures known.
+/// with all departures known, and what a link shares with others, or repeats, follows no script.
 pub fn changeable(config: &LinkConfig) -> bool {
-    config.serial.is_none_or(|serial| serial.compression().is_none())
+    let has_own_pace = config.carrier.is_none() && config.arq.is_none() && config.half_duplex.is_none();
+    has_own_pace && config.serial.is_none_or(|serial| serial.compression().is_none())
 }
 
 #[inline]

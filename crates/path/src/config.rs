@@ -1,10 +1,11 @@
 //! Everything that makes a link.
 
+use crate::carrier::Membership;
 use crate::schedule::Schedule;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{
-    Change, CorruptionSpec, GrantSettings, JitterSpec, LinkTrace, LossSpec, Outage, OverheadSpec, QueueSpec,
-    SerialSpec,
+    ArqSpec, Change, CorruptionSpec, GrantSettings, HalfDuplex, JitterSpec, LinkTrace, LossSpec, Outage,
+    OverheadSpec, QueueSpec, SerialSpec,
 };
 use longhaul_units::{Duration, Probability, Rate};
 
@@ -50,6 +51,12 @@ pub struct LinkConfig {
     pub overhead: Option<OverheadSpec>,
     /// What grants it its capacity, if anything does.
     pub grants: GrantSettings,
+    /// The carrier whose capacity it shares with other links, and its part; `rate` is then the most that it can have.
+    pub carrier: Option<Membership>,
+    /// It repeats what the wire loses; neither on a serial line nor on a carrier.
+    pub arq: Option<ArqSpec>,
+    /// The transmitter that it shares with the other direction, if they have one.
+    pub half_duplex: Option<HalfDuplex>,
 }
 
 impl LinkConfig {

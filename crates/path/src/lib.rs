@@ -9,14 +9,18 @@
 #![cfg_attr(not(feature = "serde"), allow(dead_code))]
 
 pub mod acm;
+mod arq;
 mod backlog;
+pub mod carrier;
 mod config;
 mod corruption;
+mod duplex;
 pub mod grants;
 pub mod jitter;
 pub mod leo;
 pub mod link;
 pub mod loss;
+mod media;
 mod overhead;
 pub mod packet;
 pub mod queue;
@@ -30,14 +34,18 @@ mod wander;
 mod wire;
 
 pub use acm::AcmSpec;
+pub use arq::ArqSpec;
+pub use carrier::{CarrierSpec, Membership, TerminalSpec};
 pub use config::{LinkConfig, Reordering};
 pub use corruption::CorruptionSpec;
+pub use duplex::{HalfDuplex, HalfDuplexSpec};
 pub use grants::{DemandSpec, GrantSettings, Grants};
 pub use jitter::JitterSpec;
 pub use leo::LeoSpec;
 pub use link::{Fate, Link, Scripted};
 pub(crate) use longhaul_units::{Histogram, Random};
 pub use loss::{LossModel, LossPlace, LossSpec};
+pub use media::Media;
 pub use overhead::{Cells, OverheadSpec};
 pub use packet::{Hosts, Packet};
 pub use queue::QueueSpec;

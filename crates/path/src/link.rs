@@ -3,8 +3,10 @@
 //! Behind a discipline that decides on arrival, a packet's departure is known the moment it comes in, so a link costs
 //! one event per packet: the arrival at the far end. Other disciplines cost a second one, the end of transmission.
 
+use crate::arq::Arq;
 use crate::backlog::Backlog;
 use crate::grants::Grants;
+use crate::media::{Media, Shared};
 use crate::queue::{Admission, Discipline, Found, Occupancy, Report, Verdict};
 use crate::schedule::Schedule;
 use crate::serial::{LineCoder, Plain};
@@ -87,10 +89,24 @@ struct Rest<P> {
     least_delay: Duration,
     /// Transmissions need not be ended in time, only before what comes next: the discipline does nothing then.
     ends_later: bool,
+    /// What it transmits on, if it shares that with other links.
+    shared: Option<OnShared>,
+    /// What it repeats, if it does.
+    arq: Option<Arq<P>>,
     /// What the discipline has done to packets that it had taken in, and all marks.
     report: Report<P>,
     /// Packets and bytes transmitted (other disciplines).
     transmitted: Occupancy,
+}
+
+/// A link that shares what it transmits on: packets are transmitted when it may, and in parts where that ends before they do.
+struct OnShared {
+    medium: Shared,
+    /// Time that the packet in transmission takes, what of it is still to come, and whether all of that is assigned: then the
+    /// transmission ends when the transmitter is free, else it goes on then.
+    whole: Duration,
+    left: Duration,
+    assigned: bool,
 }
 
 impl<P: Packet + Send + 'static> Link<P> {
@@ -99,9 +115,30 @@ impl<P: Packet + Send + 'static> Link<P> {
         Link::among(&Hosts::default(), config, seed, name)
     }
 
-    /// The same for packets between these hosts.
+    /// The same for packets between these hosts. What it shares with other links, it has for itself: see [`Link::joined`].
     pub fn among(hosts: &Hosts, config: &LinkConfig, seed: u64, name: &str) -> Self {
-        Link::with_grants(hosts, config, config.grants.build(), seed, name)
+        Link::joined(hosts, config, seed, name, &mut Media::new(seed))
+    }
+
+    /// The same beside the other links of a world.
+    pub fn joined(hosts: &Hosts, config: &LinkConfig, seed: u64, name: &str, media: &mut Media) -> Self {
+        let mut link = Link::with_grants(hosts, config, config.grants.build(), seed, name);
+        let medium = media.join(config);
+        if medium.is_none() && config.arq.is_none() {
+            return link;
+        }
+        // When a packet has left is not known when it comes.
+        let discipline = config.queue.build(config.rate, hosts, seed, name);
+        link.discipline = Discipline::Queue(discipline.holding(config.rate));
+        (link.plain, link.fifo) = (false, false);
+        link.transmitter = Transmitter::new(false, false);
+        link.rest.shared = medium.map(|medium| OnShared {
+            medium,
+            whole: Duration::ZERO,
+            left: Duration::ZERO,
+            assigned: false,
+        });
+        link
     }
 
     /// The same where capacity is assigned from outside.
@@ -186,6 +223,8 @@ impl<P: Packet + Send + 'static> Link<P> {
                 lost: vec![],
                 least_delay: if ends_later { least_delay } else { Duration::ZERO },
                 ends_later,
+                shared: None,
+                arq: config.arq.map(|arq| Arq::new(&arq, config.delay)),
                 report: Report::default(),
                 transmitted: Occupancy::default(),
             }),
@@ -373,6 +412,12 @@ impl<P: Packet + Send + 'static> Link<P> {
         position == 0
     }
 
+    /// When an idle link that holds its packets sends something by itself next: what its discipline has held back, or a repetition.
+    fn idle_until(&self) -> Instant {
+        let repetition = self.rest.arq.as_ref().map_or(Instant::FAR_FUTURE, Arq::due);
+        self.rest.ready_at.min(repetition)
+    }
+
     /// When the link next needs [`Link::poll`]; [`Instant::FAR_FUTURE`] when never.
     #[inline]
     pub fn next_event(&self) -> Instant {
@@ -380,7 +425,7 @@ impl<P: Packet + Send + 'static> Link<P> {
         if self.fifo {
             arrival
         } else if self.rest.in_service.is_none() {
-            arrival.min(self.rest.ready_at)
+            arrival.min(self.idle_until())
         } else {
             arrival.min(self.transmitter.free_at + self.rest.least_delay)
         }

@@ -56,7 +56,7 @@ counters! {
         sum pub dropped: [u64; 6],
         /// Packets marked with congestion experienced.
         sum pub marked: u64,
-        /// Packets whose transmission has ended, lost ones included.
+        /// Transmissions that have ended, those of lost packets included.
         sum pub transmitted: u64,
         /// Their bytes; on a serial line, as they are there.
         sum pub transmitted_bytes: u64,
@@ -66,6 +66,8 @@ counters! {
         sum pub corrupted: u64,
         /// Packets that arrive twice: so many copies come out of the link beside what is delivered.
         sum pub duplicated: u64,
+        /// Transmissions that repeated what the link had lost.
+        sum pub repeated: u64,
     }
 }
 

@@ -2,15 +2,20 @@
 //! carry them, the queue keeps to its limit, and no more leaves than the rate allows.
 
 use longhaul_path::link::Fate;
+use longhaul_path::loss::{LossPlace, LossSpec, RandomLoss};
 use longhaul_path::queue::red::{Measure, Overflow};
 use longhaul_path::queue::{
     CodelSpec, DrrSpec, DualPi2Spec, FqCodelSpec, FqPieSpec, HeadDropSpec, PieSpec, RedSpec, Scheduler,
     WfqSpec,
 };
-use longhaul_path::{CorruptionSpec, GrantSettings, Link, LinkConfig, LinkTrace, Packet, QueueSpec};
+use longhaul_path::{
+    ArqSpec, CarrierSpec, CorruptionSpec, GrantSettings, Link, LinkConfig, LinkTrace, Membership, Packet,
+    QueueSpec, TerminalSpec,
+};
 use longhaul_units::{Dscp, Duration, Ecn, Instant, Limit, Probability, Rate, Size};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Numbered {
@@ -59,14 +64,16 @@ impl Packet for Numbered {
 /// 8 Mbit/s: 1000 bytes take 1 ms.
 const RATE: Rate = Rate::from_bps(8_000_000);
 
-/// `wire`: probabilities in percent that a packet arrives twice, and damaged.
+/// `wire`: probabilities in percent that a packet arrives twice, and damaged. By its seed the link is as most are, has a carrier on request, or
+/// repeats what it loses.
 fn link(queue: QueueSpec, wire: (u8, u8), seed: u64) -> Link<Numbered> {
     let percent = |share: u8| Probability::new(f64::from(share) / 100.0).unwrap();
     let config = LinkConfig {
         rate: RATE,
         delay: Duration::from_millis(10),
         queue,
-        loss: None,
+        loss: (seed % 3 == 2)
+            .then(|| LossSpec::Random(RandomLoss { probability: percent(30), place: LossPlace::Wire })),
         changes: vec![],
         outages: vec![],
         trace: LinkTrace::default(),
@@ -77,8 +84,30 @@ fn link(queue: QueueSpec, wire: (u8, u8), seed: u64) -> Link<Numbered> {
         serial: None,
         overhead: None,
         grants: GrantSettings::default(),
+        carrier: (seed % 3 == 1).then(on_request),
+        arq: (seed % 3 == 2).then(|| ArqSpec {
+            attempts: (seed % 2 == 0).then_some(3),
+            feedback: None,
+            in_order: true,
+        }),
+        half_duplex: None,
     };
     Link::new(&config, seed, "link")
+}
+
+/// Superframes of 5 ms, and four of them from a request to its assignment.
+fn on_request() -> Membership {
+    let carrier = CarrierSpec {
+        name: "carrier".to_string(),
+        rate: RATE,
+        superframe: Duration::from_millis(5),
+        delay: Duration::from_millis(20),
+        free: false,
+        contention: None,
+    };
+    let terminal =
+        TerminalSpec { name: carrier.name.clone(), cra: None, rbdc: None, vbdc: true, weight: 1.0 };
+    Membership { carrier: Arc::new(carrier), terminal }
 }
 
 /// Every discipline, with settings under which it acts on few packets.

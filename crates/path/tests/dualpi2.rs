@@ -73,6 +73,9 @@ fn run(kinds: &[bool], mbit: u64, spec: DualPi2Spec) -> Vec<(f64, f64)> {
         serial: None,
         overhead: None,
         grants: GrantSettings::default(),
+        carrier: None,
+        arq: None,
+        half_duplex: None,
     };
     let mut link: Link<Sent> = Link::new(&config, 1, "link");
     let mut senders: Vec<Sender> = kinds

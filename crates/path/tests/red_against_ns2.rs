@@ -185,6 +185,9 @@ fn simulate(spec: &RedSpec, ns2: &Ns2) -> (u64, f64) {
         serial: None,
         overhead: None,
         grants: GrantSettings::default(),
+        carrier: None,
+        arq: None,
+        half_duplex: None,
     };
     let mut link: Link<Frame> = Link::new(&config, 1, "link");
     let mut samples = ns2.samples.iter().peekable();

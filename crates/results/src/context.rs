@@ -60,8 +60,15 @@ impl<'a> Context<'a> {
 
     fn script(&self, link: LinkId) -> &Script {
         self.scripts[link].get_or_init(|| {
-            let schedule = self.run.network.links[link].config.schedule();
-            let mean_rate_bps = schedule.mean_rate_bps(self.begin, self.run.end);
+            let config = &self.run.network.links[link].config;
+            let schedule = config.schedule();
+            // Repetitions take their part: of a full packet 1 / (1 - p) transmissions.
+            let repeated = config
+                .loss
+                .as_ref()
+                .filter(|_| config.arq.is_some())
+                .map_or(0.0, |loss| loss.mean_loss(1500));
+            let mean_rate_bps = schedule.mean_rate_bps(self.begin, self.run.end) * (1.0 - repeated);
             Script { schedule, mean_rate_bps }
         })
     }
@@ -201,6 +208,29 @@ impl<'a> Context<'a> {
         ratio(self.facts(flow).arrived.packets as f64 * rtt, self.active_s(flow))
     }
 
+    /// Links on a carrier share it with the flows of its other links, by the weights of their terminals.
+    fn share_carriers(&self, counts: &mut IdVec<LinkId, f64>) {
+        let network = self.run.network;
+        let weight = |link: LinkId| {
+            network.links[link].config.carrier.as_ref().map_or(1.0, |place| place.terminal.weight)
+        };
+        // A terminal with a constant rate alone has that, whatever others do.
+        let shares = |link: &LinkId| {
+            let config = &network.links[*link].config;
+            config.carrier.as_ref().is_some_and(|place| place.carrier.rate == config.rate)
+        };
+        for mut members in network.carriers() {
+            members.retain(shares);
+            let all: f64 = members.iter().map(|link| weight(*link) * f64::min(counts[*link], 1.0)).sum();
+            for link in members {
+                // A terminal has its part for all of its flows.
+                let own = f64::max(counts[link], 1.0);
+                let others = all - weight(link) * f64::min(counts[link], 1.0);
+                counts[link] = own * (weight(link) + others) / weight(link);
+            }
+        }
+    }
+
     fn flows_on_links(&self) -> IdVec<LinkId, f64> {
         let mut counts = IdVec::filled(0.0, self.run.network.links.len());
         for flow in self.run.flows.ids() {
@@ -211,6 +241,7 @@ impl<'a> Context<'a> {
             let presence = ratio(sending_s, self.measured_s).map_or(0.0, |share| share.min(1.0));
             self.data_path(flow).iter().for_each(|link| counts[*link] += presence);
         }
+        self.share_carriers(&mut counts);
         counts.into_iter().map(|count| f64::max(count, 1.0)).collect()
     }
 }

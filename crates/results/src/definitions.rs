@@ -184,6 +184,8 @@ metrics! {
          them for their checksum. They are none of the link's drops, and losses of their flow.";
     DUPLICATED_PACKETS: "duplicated_packets", "", "Packets duplicated",
         "Packets that came out of the link twice while measured: so many copies beside what was transmitted.";
+    REPEATED_PACKETS: "repeated_packets", "", "Packets repeated by the link",
+        "Transmissions on the link that repeated what it had lost (`arq`), while measured; they are among those transmitted.";
     VJ_COMPRESSED_PACKETS: "vj_compressed_packets", "", "Compressed headers",
         "Packets that crossed the line with a compressed header (RFC 1144), while measured.";
     VJ_UNCOMPRESSED_PACKETS: "vj_uncompressed_packets", "", "Headers in full",

@@ -130,6 +130,9 @@ pub(crate) fn link_summary(context: &Context<'_>, place: DeclaredId) -> LinkSumm
     if spec.config.duplication.get() > 0.0 {
         metrics.set(DUPLICATED_PACKETS, facts.new.duplicated as f64);
     }
+    if spec.config.arq.is_some() {
+        metrics.set(REPEATED_PACKETS, facts.new.repeated as f64);
+    }
     if let Some(line) = &facts.line {
         let compression = spec.config.serial.and_then(|serial| serial.compression()).unwrap_or("vj");
         set_line_metrics(compression, line, &mut metrics);

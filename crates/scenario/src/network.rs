@@ -2,7 +2,7 @@
 //! paths. Routing is static: least propagation delay, then fewest hops, then the order of the document.
 
 use crate::{AccessSpec, Between, DumbbellSpec, FlowSpec, RunSpec, Scenario, Transport};
-use longhaul_path::{Hosts, LinkConfig};
+use longhaul_path::{HalfDuplex, HalfDuplexSpec, Hosts, LinkConfig};
 use longhaul_units::{
     ConnectionId, DeclaredId, Duration, EndpointId, FlowId, GroupId, Id, IdVec, Instant, LinkId, MiddleboxId,
     NodeId, Rate, Side, Size, ids,
@@ -282,6 +282,17 @@ impl Network {
         self.connection_flows[endpoint.connection()]
     }
 
+    /// The links of each carrier that several share, in the order of its name.
+    pub fn carriers(&self) -> Vec<Vec<LinkId>> {
+        let mut carriers: BTreeMap<&str, Vec<LinkId>> = BTreeMap::new();
+        for (id, link) in self.links.enumerated() {
+            if let Some(place) = &link.config.carrier {
+                carriers.entry(&place.carrier.name).or_default().push(id);
+            }
+        }
+        carriers.into_values().collect()
+    }
+
     /// Links of the scenario file.
     pub fn declared(&self) -> IdVec<DeclaredId, LinkId> {
         self.links.enumerated().filter(|(_, link)| link.declared).map(|(id, _)| id).collect()
@@ -422,16 +433,16 @@ impl Network {
         let mut network = Network { nodes: Network::declared_nodes(scenario).into(), ..Network::default() };
         if let Some(dumbbell) = &scenario.dumbbell {
             let ends = [DumbbellSpec::LEFT, DumbbellSpec::RIGHT].map(|name| network.node(name));
-            network.add_link(
-                DumbbellSpec::LINK,
-                ends,
-                &dumbbell.bottleneck.configs(DumbbellSpec::LINK, &scenario.run),
-                true,
-            );
+            let bottleneck = &dumbbell.bottleneck;
+            let configs = bottleneck.configs(DumbbellSpec::LINK, &scenario.run, &scenario.carrier);
+            let configs = with_one_transmitter(configs, DumbbellSpec::LINK, bottleneck.half_duplex);
+            network.add_link(DumbbellSpec::LINK, ends, &configs, true);
         }
         for link in &scenario.link {
             let ends = [0, 1].map(|end| network.node(&link.ends[end]));
-            network.add_link(&link.name, ends, &link.configs(&link.name, &scenario.run), true);
+            let configs = link.configs(&link.name, &scenario.run, &scenario.carrier);
+            let configs = with_one_transmitter(configs, &link.name, link.half_duplex);
+            network.add_link(&link.name, ends, &configs, true);
         }
         network
     }
@@ -595,7 +606,7 @@ impl Network {
         let mut nodes = ends.map(|name| self.node(name));
         let (mut forward, mut reverse) = core;
         if let Some((access, run)) = access {
-            let sides = access.configs(&name, run);
+            let sides = access.configs(&name, run, &[]);
             for (side, label) in ["from", "to"].into_iter().enumerate() {
                 let host = self.nodes.push(format!("{name}.{label}"));
                 let link_name = format!("{name}.{label}");
@@ -632,4 +643,18 @@ impl Network {
             });
         }
     }
+}
+
+/// Both directions of a link, with one transmitter if they share it.
+fn with_one_transmitter(
+    mut configs: [Option<LinkConfig>; 2],
+    name: &str,
+    shared: Option<HalfDuplexSpec>,
+) -> [Option<LinkConfig>; 2] {
+    for (side, config) in configs.iter_mut().enumerate() {
+        if let Some(config) = config {
+            config.half_duplex = shared.map(|spec| HalfDuplex { name: name.to_string(), side, spec });
+        }
+    }
+    configs
 }

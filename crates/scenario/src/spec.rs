@@ -3,13 +3,15 @@
 use crate::script::{self, ChangeSpec, OutageSpec};
 use crate::{FlowSpec, LinkTraceSpec, MiddleboxSpec, ProfileSpec, measured};
 use longhaul_path::{
-    AcmSpec, CorruptionSpec, GrantSettings, JitterSpec, LeoSpec, LinkConfig, LossSpec, OutageMode,
-    OverheadSpec, QueueSpec, Reordering, SerialSpec, TracedRate, WanderSpec,
+    AcmSpec, ArqSpec, CarrierSpec, CorruptionSpec, GrantSettings, HalfDuplexSpec, JitterSpec, LeoSpec,
+    LinkConfig, LossSpec, Membership, OutageMode, OverheadSpec, QueueSpec, Reordering, SerialSpec,
+    TerminalSpec, TracedRate, WanderSpec,
 };
 use longhaul_path::{least_delay, stopped, wandering_delay, wandering_rate};
 use longhaul_units::{Duration, GroupId, Id, Limit, MiddleboxId, Probability, Random, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// A network, its traffic, and what to measure.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -33,6 +35,9 @@ pub struct Scenario {
     /// Links.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub link: Vec<LinkSpec>,
+    /// Carriers that several links share, as the return link of DVB-RCS2.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub carrier: Vec<CarrierSpec>,
     /// Flows.
     #[serde(default)]
     pub flow: Vec<FlowSpec>,
@@ -179,6 +184,11 @@ macro_rules! with_link_settings {
             leo: LeoSpec,
             /// Adaptive coding and modulation (DVB-S2, DVB-S2X), in the place of `rate`: the rate follows the signal over time.
             acm: AcmSpec,
+            /// Automatic repeat request: what the wire loses is sent again after the link's round trip, a limited number of times or until it
+            /// arrives.
+            arq: ArqSpec,
+            /// Its part of a carrier that several links share, in the place of `rate`: what the terminal has there, and what it requests.
+            carrier: TerminalSpec,
             /// A serial line: framing, start and stop bits, an MTU of its own, header compression. `rate` is then its speed,
             /// start and stop bits included.
             serial: SerialSpec,
@@ -267,6 +277,7 @@ impl DirectionSpec {
     fn config(
         &self,
         run: &RunSpec,
+        carriers: &[CarrierSpec],
         stream: impl Fn(&str) -> String,
         [link, direction]: [&str; 2],
     ) -> Option<LinkConfig> {
@@ -298,7 +309,12 @@ impl DirectionSpec {
             let random = |table| Random::stream(run.seed, &format!("{link} wander delay {table}"));
             trace.delay = trace.delay.or(wandering_delay(wander, delay, run.duration, random));
         }
-        let rate = self.rate.or_else(|| Some(trace.rate.as_ref()?.mean()))?;
+        let carrier = self.carrier.clone().and_then(|terminal| {
+            let carrier = carriers.iter().find(|carrier| carrier.name == terminal.name)?;
+            Some(Membership { carrier: Arc::new(carrier.clone()), terminal })
+        });
+        let shared = carrier.as_ref().map(|place| place.terminal.most(&place.carrier));
+        let rate = self.rate.or(shared).or_else(|| Some(trace.rate.as_ref()?.mean()))?;
         Some(LinkConfig {
             rate: self.serial.map_or(rate, |serial| serial.data_rate(rate)),
             delay: match self.delay {
@@ -320,6 +336,9 @@ impl DirectionSpec {
             serial: self.serial,
             overhead: self.overhead,
             grants: self.grants(),
+            carrier,
+            arq: self.arq,
+            half_duplex: None,
         })
     }
 }
@@ -364,7 +383,12 @@ macro_rules! with_directions {
             }
 
             /// The links of this name in a run. What is given for both happens to both at the same times.
-            pub(crate) fn configs(&self, name: &str, run: &RunSpec) -> [Option<LinkConfig>; 2] {
+            pub(crate) fn configs(
+                &self,
+                name: &str,
+                run: &RunSpec,
+                carriers: &[CarrierSpec],
+            ) -> [Option<LinkConfig>; 2] {
                 let own = [&self.$forward, &self.$reverse];
                 let names = [stringify!($forward), stringify!($reverse)];
                 let directions = self.directions();
@@ -373,7 +397,7 @@ macro_rules! with_directions {
                         Some(own) if own.gives(setting) => format!("{name}.{} {setting}", names[side]),
                         _ => format!("{name} {setting}"),
                     };
-                    directions[side].config(run, stream, [name, names[side]])
+                    directions[side].config(run, carriers, stream, [name, names[side]])
                 })
             }
         }
@@ -392,6 +416,9 @@ with_directions! {
         #[serde(default, skip_serializing, deserialize_with = "crate::profiles::given")]
         #[schemars(schema_with = "crate::profiles::given_schema")]
         profile: Option<ProfileSpec>,
+        /// Both directions share one transmitter: they send in turns where both have packets.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        half_duplex: Option<HalfDuplexSpec>,
     }
     /// What differs from the first node to the second.
     forward,
@@ -407,6 +434,9 @@ with_directions! {
         #[serde(default, skip_serializing, deserialize_with = "crate::profiles::given")]
         #[schemars(schema_with = "crate::profiles::given_schema")]
         profile: Option<ProfileSpec>,
+        /// Both directions share one transmitter: they send in turns where both have packets.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        half_duplex: Option<HalfDuplexSpec>,
     }
     /// What differs from left to right.
     forward,

@@ -6,6 +6,7 @@ mod tcp;
 
 use crate::error::nearest;
 use crate::{MiddleboxSpec, Network, RunSpec, Scenario};
+use longhaul_path::CarrierSpec;
 use longhaul_units::ranges::{Key, out_of_range};
 use longhaul_units::{Duration, Id};
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +33,8 @@ pub(crate) fn validate(scenario: &Scenario) -> Vec<Problem> {
     }
     let nodes = Network::declared_nodes(scenario);
     let known = nodes.iter().cloned().collect();
-    let mut check = Checker { problems: vec![], path: vec![], nodes, known, end: scenario.run.duration };
+    let (carriers, end) = (scenario.carrier.clone(), scenario.run.duration);
+    let mut check = Checker { problems: vec![], path: vec![], nodes, known, carriers, end };
     check.run(scenario);
     check.network(scenario);
     for (index, flow) in scenario.flow.iter().enumerate() {
@@ -63,6 +65,8 @@ pub struct Checker {
     nodes: Vec<String>,
     /// The same, to look one up.
     known: BTreeSet<String>,
+    /// Carriers that links may share.
+    carriers: Vec<CarrierSpec>,
     /// The length of the run.
     end: Duration,
 }

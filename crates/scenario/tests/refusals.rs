@@ -192,7 +192,7 @@ fn a_setting_that_both_directions_hide_is_refused() {
 }
 
 /// A value for each setting of a link: of what the schema lists for a direction, none may be missing here.
-const SETTINGS: [(&str, &str); 17] = [
+const SETTINGS: [(&str, &str); 19] = [
     ("rate", "\"1 Mbit/s\""),
     ("delay", "\"10 ms\""),
     ("queue", "{ kind = \"droptail\", limit = \"9 packets\" }"),
@@ -209,6 +209,8 @@ const SETTINGS: [(&str, &str); 17] = [
     ("wander", "[{ every = \"1 s\", spread = \"20 %\" }]"),
     ("trace", "{ loss = FILE }"),
     ("acm", "{ symbol_rate = 1e6, es_n0 = 12 }"),
+    ("arq", "{ attempts = 3 }"),
+    ("carrier", "{ name = \"return\" }"),
     ("leo", "{ terminal = { latitude = 50, longitude = 8 }, gateway = { latitude = 50, longitude = 8 } }"),
 ];
 
@@ -224,7 +226,7 @@ fn every_setting_that_both_directions_hide_is_refused_with_its_line() {
     for (name, value) in SETTINGS {
         let value = value.replace("FILE", &format!("{file:?}"));
         let link = match name {
-            "rate" | "acm" => "delay = \"1 ms\"\n",
+            "rate" | "acm" | "carrier" => "delay = \"1 ms\"\n",
             "delay" | "leo" => "rate = \"1 Mbit/s\"\n",
             _ => "rate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n",
         };
@@ -235,7 +237,11 @@ fn every_setting_that_both_directions_hide_is_refused_with_its_line() {
             )
         };
         let line = 1 + link.lines().count() + 1;
-        let flow = "[[flow]]\n";
+        let carrier = match name {
+            "carrier" => "[[carrier]]\nname = \"return\"\nrate = \"1 Mbit/s\"\ndelay = \"600 ms\"\n",
+            _ => "",
+        };
+        let flow = format!("[[flow]]\n{carrier}");
         for (text, names, header) in [
             (table(["forward", "reverse"]), ["forward", "reverse"], "[dumbbell.bottleneck]\n"),
             (table(["from", "to"]), ["from", "to"], "[dumbbell.access]\n"),
@@ -251,7 +257,7 @@ fn every_setting_that_both_directions_hide_is_refused_with_its_line() {
             says(&message, &[&place, "has no effect", &hidden]);
         }
         let declared = "[[link]]\nname = \"satellite\"\nends = [\"left\", \"right\"]\n";
-        let flow = "[[flow]]\nfrom = \"left\"\nto = \"right\"\n";
+        let flow = format!("[[flow]]\nfrom = \"left\"\nto = \"right\"\n{carrier}");
         let run = "[run]\nduration = \"10 s\"\n";
         let message = refusal_of(&format!("{declared}{}{run}{flow}", table(["forward", "reverse"])));
         says(&message, &[&format!("geo.toml:{}:", line + 2), &format!("{name}: has no effect")]);

@@ -14,13 +14,24 @@ pub(crate) struct LinkWatch {
     pub new: IdVec<DeclaredId, LinkUse>,
     /// When it ended.
     pub at: Instant,
+    /// Links that share a carrier, and whether each could have all of it: what one carries, those cannot.
+    carriers: Vec<Vec<(DeclaredId, bool)>>,
     /// Flows that had ended by then.
     pub over: IdVec<FlowId, bool>,
 }
 
 impl LinkWatch {
     pub fn new(network: &Network, links: usize) -> Self {
+        let places = network.places();
+        let whole = |link: LinkId| {
+            let config = &network.links[link].config;
+            config.carrier.as_ref().is_some_and(|place| place.carrier.rate == config.rate)
+        };
+        let placed = |links: Vec<LinkId>| {
+            links.into_iter().filter_map(|link| Some((places[link]?, whole(link)))).collect()
+        };
         LinkWatch {
+            carriers: network.carriers().into_iter().map(placed).collect(),
             bits: IdVec::filled(0.0, links),
             new: IdVec::filled(LinkUse::default(), links),
             at: Instant::ZERO,
@@ -41,6 +52,10 @@ impl LinkWatch {
             let capacity = link.schedule().mean_rate_bps(self.at, now) * now.since(self.at).as_secs_f64();
             self.new[place] = LinkUse { bits: bits - self.bits[place], capacity };
             self.bits[place] = bits;
+        }
+        for members in &self.carriers {
+            let bits = members.iter().map(|(place, _)| self.new[*place].bits).sum();
+            members.iter().filter(|(_, whole)| *whole).for_each(|(place, _)| self.new[*place].bits = bits);
         }
         self.at = now;
     }

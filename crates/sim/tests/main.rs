@@ -2,12 +2,15 @@
 
 mod accelerator;
 mod acm;
+mod arq;
+mod carriers;
 mod closed_forms;
 mod companions;
 mod damaged_wire;
 mod demand;
 mod ecn;
 mod fingerprints;
+mod half_duplex;
 mod inspection;
 mod invariants;
 mod linux_kernel;

@@ -394,6 +394,8 @@ def rto(
 def direction(
     *,
     acm: Mapping[str, Any] | None = None,
+    arq: Mapping[str, Any] | None = None,
+    carrier: Mapping[str, Any] | None = None,
     changes: Sequence[Mapping[str, Any]] | None = None,
     corruption: Mapping[str, Any] | float | str | None = None,
     delay: str | None = None,
@@ -431,6 +433,8 @@ def direction(
     """What may differ between the two directions of a link.
 
     * `acm`: Adaptive coding and modulation (DVB-S2, DVB-S2X), in the place of `rate`: the rate follows the signal over time.
+    * `arq`: Automatic repeat request: what the wire loses is sent again after the link's round trip, a limited number of times or until it arrives.
+    * `carrier`: Its part of a carrier that several links share, in the place of `rate`: what the terminal has there, and what it requests.
     * `changes`: Scripted changes of rate and delay.
     * `corruption`: Damage behind the IP header that the link does not notice: the packet goes on over all links that follow, and the host at the end drops it for its checksum.
     * `delay`: Propagation delay, one way.
@@ -451,6 +455,8 @@ def direction(
     return given(
         {
             "acm": acm,
+            "arq": arq,
+            "carrier": carrier,
             "changes": changes,
             "corruption": corruption,
             "delay": delay,
@@ -563,12 +569,15 @@ def reordering(*, probability: float | str, delay: str) -> Section:
 def bottleneck(
     *,
     acm: Mapping[str, Any] | None = None,
+    arq: Mapping[str, Any] | None = None,
+    carrier: Mapping[str, Any] | None = None,
     changes: Sequence[Mapping[str, Any]] | None = None,
     corruption: Mapping[str, Any] | float | str | None = None,
     delay: str | None = None,
     demand: Mapping[str, Any] | None = None,
     duplication: float | str | None = None,
     forward: Mapping[str, Any] | None = None,
+    half_duplex: Mapping[str, Any] | None = None,
     jitter: Mapping[str, Any] | str | None = None,
     leo: Mapping[str, Any] | None = None,
     loss: Mapping[str, Any] | float | str | None = None,
@@ -605,12 +614,15 @@ def bottleneck(
     """The link between the routers of a dumbbell, from `left` to `right`.
 
     * `acm`: Adaptive coding and modulation (DVB-S2, DVB-S2X), in the place of `rate`: the rate follows the signal over time.
+    * `arq`: Automatic repeat request: what the wire loses is sent again after the link's round trip, a limited number of times or until it arrives.
+    * `carrier`: Its part of a carrier that several links share, in the place of `rate`: what the terminal has there, and what it requests.
     * `changes`: Scripted changes of rate and delay.
     * `corruption`: Damage behind the IP header that the link does not notice: the packet goes on over all links that follow, and the host at the end drops it for its checksum.
     * `delay`: Propagation delay, one way.
     * `demand`: Capacity is assigned on request, as on the return link of a satellite network (DVB-RCS2): packets wait until what was requested for them is assigned, then they are sent at `rate`.
     * `duplication`: Probability that a packet arrives twice: the copy follows directly.
     * `forward`: What differs from left to right.
+    * `half_duplex`: Both directions share one transmitter: they send in turns where both have packets.
     * `jitter`: Extra delay at random; a duration alone: uniform between zero and this, with packets in order.
     * `leo`: Satellites that move, in the place of `delay`: a constellation, the places of the terminal and of the gateway, handovers.
     * `loss`: Loss without congestion; a probability alone is that of random loss.
@@ -628,12 +640,15 @@ def bottleneck(
     return given(
         {
             "acm": acm,
+            "arq": arq,
+            "carrier": carrier,
             "changes": changes,
             "corruption": corruption,
             "delay": delay,
             "demand": demand,
             "duplication": duplication,
             "forward": forward,
+            "half_duplex": half_duplex,
             "jitter": jitter,
             "leo": leo,
             "loss": loss,
@@ -654,6 +669,8 @@ def bottleneck(
 def access(
     *,
     acm: Mapping[str, Any] | None = None,
+    arq: Mapping[str, Any] | None = None,
+    carrier: Mapping[str, Any] | None = None,
     changes: Sequence[Mapping[str, Any]] | None = None,
     corruption: Mapping[str, Any] | float | str | None = None,
     delay: str | None = None,
@@ -693,6 +710,8 @@ def access(
     """Private links that join one host for each flow to the network, at both sides.
 
     * `acm`: Adaptive coding and modulation (DVB-S2, DVB-S2X), in the place of `rate`: the rate follows the signal over time.
+    * `arq`: Automatic repeat request: what the wire loses is sent again after the link's round trip, a limited number of times or until it arrives.
+    * `carrier`: Its part of a carrier that several links share, in the place of `rate`: what the terminal has there, and what it requests.
     * `changes`: Scripted changes of rate and delay.
     * `corruption`: Damage behind the IP header that the link does not notice: the packet goes on over all links that follow, and the host at the end drops it for its checksum.
     * `delay`: Propagation delay, one way.
@@ -715,6 +734,8 @@ def access(
     return given(
         {
             "acm": acm,
+            "arq": arq,
+            "carrier": carrier,
             "changes": changes,
             "corruption": corruption,
             "delay": delay,

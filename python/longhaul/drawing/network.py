@@ -233,7 +233,7 @@ def _events(section: Mapping[str, Any], duration: float) -> tuple[list[str], lis
     elif changes:
         kinds = " and ".join(key for key in ("rate", "delay") if any(key in one for one in changes))
         texts.append(f"{len(changes)} changes of {kinds}")
-    if section.get("demand"):
+    if section.get("demand") or section.get("carrier"):
         texts.append(ON_REQUEST)
     if section.get("trace"):
         texts.append(MEASURED)
@@ -246,6 +246,10 @@ def _events(section: Mapping[str, Any], duration: float) -> tuple[list[str], lis
         random = [kind for kind, keys in moved.items() if any(key in table for table in wander for key in keys)]
         texts.append(f"{' and '.join(random)} at random")
     texts += [word for word in ("jitter", "reordering", "corruption", "duplication") if section.get(word)]
+    if section.get("half_duplex"):
+        texts.append("half duplex")
+    if section.get("arq"):
+        texts.append("losses repeated")
     if section.get("serial"):
         texts.append("serial line")
     return texts, down

@@ -32,7 +32,13 @@ def write(settings: Mapping[str, Any]) -> tuple[str, list[str]]:
     ('limit 184 delay 100ms rate 10mbit', [])
     """
     notes: list[str] = []
-    names = {"leo": "satellites that move", "trace": "a measurement", "acm": "its signal", "wander": "a random course"}
+    names = {
+        "leo": "satellites that move",
+        "trace": "a measurement",
+        "acm": "its signal",
+        "wander": "a random course",
+        "carrier": "a carrier that others share",
+    }
     for key, what in names.items():
         if settings.get(key):
             raise NetemError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -55,6 +55,12 @@ def setting(content: Mapping[str, Any], direction: str, key: str) -> Any:
     name, side = direction.rsplit(".", 1)
     spec = spec_of(content, name)
     return (spec.get(side) or {}).get(key, spec.get(key))
+
+
+def carrier_of(content: Mapping[str, Any], direction: str) -> dict[str, Any] | None:
+    """The table of the carrier that a direction of a link shares with others, if it does."""
+    place = setting(content, direction, "carrier")
+    return place and next((one for one in content.get("carrier", ()) if one["name"] == place["name"]), None)
 
 
 def put(content: dict[str, Any], direction: str, key: str, value: Any) -> None:
@@ -229,16 +235,36 @@ class Case:
             first, last = self._life_of(one)
             beside = 1.0 if one is flow else max(0.0, min(end, last) - max(begin, first)) / max(1e-9, end - begin)
             if beside > 0.0 and one.get("data_path"):
-                key = (tuple(one["data_path"]), math.inf if one is flow else self._wanted(one), self._weight(one))
+                key = (self._resources(one), math.inf if one is flow else self._wanted(one), self._weight(one))
                 counts[key] = counts.get(key, 0.0) + beside
-        mine = (tuple(flow.get("data_path") or ()), math.inf, self._weight(flow))
+        mine = (self._resources(flow), math.inf, self._weight(flow))
         counts.setdefault(mine, 1.0)
         demands = [Demand(count, links, most, weight) for (links, most, weight), count in counts.items()]
-        rates = {link: self.rate(self.summary["links"][link]) for one in demands for link in one.links}
-        by_weight = {link for link in rates if self._serves_by_weight(link)}
-        return max_min(demands, rates, by_weight)[list(counts).index(mine)]
+        links = {link for one in demands for link in one.links}
+        rates = {link: self.rate(self.summary["links"][link]) for link in links if link >= 0}
+        carriers = self.content.get("carrier") or ()
+        rates |= {link: rate_of(carriers[-1 - link]["rate"]) or 0.0 for link in links if link < 0}
+        by_weight = {link for link in rates if link < 0 or self._serves_by_weight(link)}
+        share = max_min(demands, rates, by_weight)[list(counts).index(mine)]
+        if share.link is None or share.link >= 0:
+            return share
+        # A carrier limits by the flow's own link on it.
+        own = next(link for link in flow["data_path"] if self._carrier_on(link) == share.link)
+        return replace(share, link=own)
+
+    def _resources(self, flow: Mapping[str, Any]) -> tuple[int, ...]:
+        """The links of a flow's data, and the carriers that they share with others: -1 for the first, and so on."""
+        path = tuple(flow.get("data_path") or ())
+        return (*path, *dict.fromkeys(found for link in path if (found := self._carrier_on(link)) is not None))
+
+    def _carrier_on(self, link: int) -> int | None:
+        found = carrier_of(self.content, str(self.summary["links"][link]["name"]))
+        return None if found is None else -1 - [one["name"] for one in self.content["carrier"]].index(found["name"])
 
     def _weight(self, flow: Mapping[str, Any]) -> float:
+        for link in flow.get("data_path") or ():
+            if place := setting(self.content, str(self.summary["links"][link]["name"]), "carrier"):
+                return float(place.get("weight", 1.0))
         return float(section_of(self.content, str(flow["group"])).get("weight") or 1.0)
 
     def _serves_by_weight(self, link: int) -> bool:

@@ -21,6 +21,7 @@ from ..units import apart, counted, quantity, read_bytes, read_limit
 from .case import (
     HEADERS,
     Case,
+    carrier_of,
     clear,
     clear_both,
     crosses,
@@ -31,6 +32,7 @@ from .case import (
     seconds,
     section_of,
     setting,
+    spec_of,
 )
 
 #: What can be had by a setting or by other behaviour; then congestion control itself; then the path, which is what it is.
@@ -80,9 +82,13 @@ def interventions(case: Case) -> list[Intervention]:
     """Those that can have an effect on a group; of equal effects the first is named."""
     if case.is_udp:
         # There are no windows, timers or repairs, and nothing comes back.
-        return [one for maker in (_wire, _own_losses, _takers, _queues, _script, _others, _path) for one in maker(case)]
+        return [
+            one
+            for maker in (_grants, _half_duplex, _wire, _own_losses, _takers, _queues, _script, _others, _path)
+            for one in maker(case)
+        ]
     makers = (
-        _timers, _windows, _own_pace, _returns, _proxies, _wire, _own_losses, _row, _overshoot, _takers, _queues, _script, _others, _small,
+        _timers, _windows, _own_pace, _returns, _grants, _half_duplex, _proxies, _wire, _own_losses, _row, _overshoot, _takers, _queues, _script, _others, _small,
         _starts, _repairs, _crowd, _control,
     )  # fmt: skip
     return [one for maker in (*makers, _path) for one in maker(case)]
@@ -429,10 +435,51 @@ def _returns(case: Case) -> Iterator[Intervention]:
                 f"the return link {where} of {quantity(rate, 'bit/s')}, where {_what_waits(case, link)} and 5 % of the packets wait {wait} or longer",
                 _times(name, _FASTER),
             )  # fmt: skip
-        if demand := setting(case.content, name, "demand"):
-            yield Intervention(
-                f"demand {name}", "grants", f"capacity on request at {where}, {demand.get('delay')} after each request", partial(clear, direction=name, key="demand")
-            )  # fmt: skip
+        yield from _requests(case, link)
+
+
+def _requests(case: Case, link: dict[str, Any]) -> Iterator[Intervention]:
+    """Capacity that is assigned on request."""
+    name, where = str(link["name"]), link_name(link)
+    if demand := setting(case.content, name, "demand"):
+        yield Intervention(
+            f"demand {name}", "grants", f"capacity on request at {where}, {demand.get('delay')} after each request", partial(clear, direction=name, key="demand")
+        )  # fmt: skip
+    if carrier := carrier_of(case.content, name):
+
+        def own(content: dict[str, Any], rate: str = str(carrier["rate"])) -> None:
+            clear(content, name, "carrier")
+            put(content, name, "rate", rate)
+            left = [*content.get("link", ()), (content.get("dumbbell") or {}).get("bottleneck") or {}]
+            places = [
+                side.get("carrier")
+                for one in left
+                for side in (one, one.get("forward") or {}, one.get("reverse") or {})
+            ]
+            used = {place["name"] for place in places if place}
+            content["carrier"] = [one for one in content["carrier"] if one["name"] in used]
+
+        words = f"the carrier {carrier['name']} of {carrier['rate']}, which {where} shares, and on which capacity comes {carrier['delay']} after each request"
+        yield Intervention(f"carrier {name}", "grants", words, own)
+
+
+def _grants(case: Case) -> Iterator[Intervention]:
+    """Capacity on request in the direction of the data."""
+    for link in case.path("data_path"):
+        yield from _requests(case, link)
+
+
+def _half_duplex(case: Case) -> Iterator[Intervention]:
+    """Links whose directions share one transmitter."""
+    links = {str(one["name"]).rsplit(".", 1)[0]: one for key in ("data_path", "ack_path") for one in case.path(key)}
+    for name, link in links.items():
+        if half := spec_of(case.content, name).get("half_duplex"):
+
+            def apart(content: dict[str, Any], name: str = name) -> None:
+                spec_of(content, name).pop("half_duplex", None)
+
+            words = f"one transmitter for both directions of {link_name(link)}, {half.get('turnaround', '0 s')} from one to the other"
+            yield Intervention(f"half_duplex {name}", "half duplex", words, apart)
 
 
 def _what_waits(case: Case, link: dict[str, Any]) -> str:
@@ -462,6 +509,9 @@ def _times(direction: str, factor: float) -> Callable[[dict[str, Any]], None]:
             return
         if acm := setting(content, direction, "acm"):
             put(content, direction, "acm", {**acm, "symbol_rate": factor * float(acm["symbol_rate"])})
+            return
+        if carrier := carrier_of(content, direction):
+            carrier["rate"] = faster(carrier["rate"])
             return
         put(content, direction, "rate", faster(rate))
         if changes:
@@ -586,7 +636,14 @@ def _wire(case: Case) -> Iterator[Intervention]:
         name, where = str(link["name"]), link_name(link)
         sent = metric(link, "transmitted_packets") or metric(link, "arrivals") or 1.0
         of, cause = ("ACKs", "loss of ACKs") if name in acks else ("packets", "loss on the link")
+        if setting(case.content, name, "arq") and (count := metric(link, "repeated_packets")):
+            words = (
+                f"losses on {where}, which it repeats itself ({quantity(count / sent, 'share')} of its transmissions)"
+            )
+            yield Intervention(f"arq {name}", cause, words, partial(clear, direction=name, key="loss"))
         for key, counter in (("loss", "drops_loss"), ("corruption", "corrupted_packets")):
+            if key == "loss" and setting(case.content, name, "arq"):
+                continue
             model = setting(case.content, name, key)
             if model and (count := metric(link, counter)):
                 share = f"{quantity(count / sent, 'share')} of the {of}"

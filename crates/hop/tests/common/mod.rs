@@ -71,6 +71,9 @@ pub fn link(rate: Rate, rtt: Duration, loss: Option<LossSpec>) -> LinkConfig {
         serial: None,
         overhead: None,
         grants: GrantSettings::default(),
+        carrier: None,
+        arq: None,
+        half_duplex: None,
     }
 }
 

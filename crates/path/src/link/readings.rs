@@ -1,6 +1,7 @@
 //! What can be read off a link: counters, what waits and for how long, bits transmitted.
 
 use super::Link;
+use crate::arq::Arq;
 use crate::queue::{Discipline, Occupancy};
 use crate::{DropCause, Histogram, LinkStats, Packet};
 use longhaul_units::{Duration, Instant, Probability, Rate};
@@ -99,6 +100,7 @@ impl<P: Packet + Send + 'static> Link<P> {
             },
             corrupted: self.rest.wire.corrupted,
             duplicated: self.rest.wire.duplicated,
+            repeated: self.rest.arq.as_ref().map_or(0, |arq| arq.repeated),
         }
     }
 
@@ -123,7 +125,14 @@ impl<P: Packet + Send + 'static> Link<P> {
         };
         let Some((end, len)) = under_way else { return complete };
         let bits = f64::from(len) * 8.0;
-        let to_come = self.rest.pace.schedule.capacity_bits(now, end);
+        let to_come = match &self.rest.shared {
+            None => self.rest.pace.schedule.capacity_bits(now, end),
+            Some(shared) => {
+                // What is assigned is sent without a pause, up to its end.
+                let left = if shared.assigned { end.since(now) } else { shared.left };
+                bits * (left.as_secs_f64() / shared.whole.as_secs_f64()).min(1.0)
+            }
+        };
         complete + (bits - to_come).max(0.0)
     }
 
@@ -141,8 +150,8 @@ impl<P: Packet + Send + 'static> Link<P> {
     /// What waits or is being transmitted at `now`.
     pub fn occupancy(&mut self, now: Instant) -> Occupancy {
         self.clear_backlog(now);
-        match (&self.discipline, &self.rest.in_service) {
-            (Discipline::Queue(queue), Some((_, packet))) => {
+        match (&self.discipline, self.of_queue_in_service()) {
+            (Discipline::Queue(queue), Some(packet)) => {
                 let mut all = queue.waiting();
                 all.add(packet.wire_len());
                 all
@@ -164,8 +173,10 @@ impl<P: Packet + Send + 'static> Link<P> {
         std::mem::replace(&mut self.peak, present)
     }
 
-    /// Packets on the wire whose transmission is over or under way, in [`Link::carry`]'s hands.
+    /// Packets on the wire whose transmission is over or under way, in [`Link::carry`]'s hands; and those that the link is to repeat, or
+    /// that wait at its far end for those before them.
     pub fn in_flight(&self) -> u64 {
-        self.flight.len() as u64
+        let repeated = self.rest.in_service.is_some() && self.rest.arq.as_ref().is_some_and(Arq::repeats);
+        self.flight.len() as u64 + u64::from(repeated) + self.rest.arq.as_ref().map_or(0, Arq::inside)
     }
 }

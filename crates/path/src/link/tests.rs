@@ -1,7 +1,10 @@
 use super::*;
 use crate::loss::{PeriodicLoss, RandomLoss};
 use crate::queue::HeadDropSpec;
-use crate::{Change, GrantSettings, LinkTrace, Outage, OutageMode, QueueSpec, Reordering};
+use crate::{
+    ArqSpec, Change, GrantSettings, HalfDuplex, HalfDuplexSpec, LinkTrace, LossSpec, Outage, OutageMode,
+    QueueSpec, Reordering,
+};
 use longhaul_units::{Ecn, Limit, Probability};
 use proptest::prelude::*;
 
@@ -39,6 +42,9 @@ fn config(queue: QueueSpec) -> LinkConfig {
         serial: None,
         overhead: None,
         grants: GrantSettings::default(),
+        carrier: None,
+        arq: None,
+        half_duplex: None,
     }
 }
 fn droptail(packets: u64) -> QueueSpec {
@@ -563,4 +569,156 @@ fn a_scripted_loss_replaces_the_link_s_own() {
         let first = if place == LossPlace::Wire { 9 } else { 10 };
         assert_eq!(ids, (first..19).collect::<Vec<u64>>());
     }
+}
+
+/// A link that repeats what it loses, 20 ms after the end of the transmission (twice its delay).
+fn repeating(attempts: Option<u32>, in_order: bool) -> LinkConfig {
+    LinkConfig { arq: Some(ArqSpec { attempts, feedback: None, in_order }), ..config(droptail(100_000)) }
+}
+fn losing(link: LinkConfig, percent: f64) -> LinkConfig {
+    let probability = Probability::new(percent / 100.0).unwrap();
+    LinkConfig { loss: Some(LossSpec::Random(RandomLoss { probability, place: LossPlace::Wire })), ..link }
+}
+
+/// The first transmission is lost at 1 ms and repeated from 21 ms on; it arrives at 32 ms, and the two behind it at 12 and 13 ms or, in
+/// order, with it.
+#[test]
+fn a_lost_packet_is_repeated_after_a_round_trip() {
+    let first = PeriodicLoss { every: 1, first: Some(1), count: Some(1), place: LossPlace::Wire };
+    for (in_order, expected) in [(true, [(32, 0), (32, 1), (32, 2)]), (false, [(12, 1), (13, 2), (32, 0)])] {
+        let loss = Some(LossSpec::Periodic(first));
+        let mut link = Link::new(&LinkConfig { loss, ..repeating(None, in_order) }, 1, "link");
+        send_many(&mut link, 3);
+        assert_eq!(drain(&mut link), expected);
+        assert_eq!((link.stats(ms(40)).repeated, link.stats(ms(40)).transmitted), (1, 4));
+    }
+}
+
+/// A repetition goes before what waits: packets come at 0 to 24 ms, and the second transmission of the first takes 21 to 22 ms.
+#[test]
+fn a_repetition_goes_first() {
+    let loss = Some(LossSpec::Periodic(PeriodicLoss {
+        every: 1,
+        first: Some(1),
+        count: Some(1),
+        place: LossPlace::Wire,
+    }));
+    let mut link = Link::new(&LinkConfig { loss, ..repeating(None, false) }, 1, "link");
+    send_many(&mut link, 25);
+    let arrivals = drain(&mut link);
+    assert_eq!(arrivals[19..23], [(31, 20), (32, 0), (33, 21), (34, 22)]);
+}
+
+/// Two attempts that an outage meets: the packet is given up at 22 ms, which the far end knows at 32 ms.
+#[test]
+fn a_packet_is_given_up_after_its_attempts() {
+    let outage = |start| Outage {
+        start: Duration::from_micros(start),
+        duration: Duration::from_millis(1),
+        mode: OutageMode::Drop,
+    };
+    let outages = vec![outage(500), outage(21_500)];
+    let mut link = Link::new(&LinkConfig { outages, ..repeating(Some(2), true) }, 1, "link");
+    send_many(&mut link, 3);
+    assert_eq!(drain(&mut link), [(32, 1), (32, 2)]);
+    let lost: Vec<_> = link.take_lost().map(|(at, packet, cause)| (at, packet.id, cause)).collect();
+    assert_eq!(lost, [(ms(22), 0, DropCause::Outage)]);
+}
+
+/// Selective repeat in closed form: the link carries its rate times 1 - p, whatever waits for repetitions.
+#[test]
+fn repetitions_take_their_part_of_the_rate() {
+    for (percent, in_order) in [(10.0, true), (10.0, false), (40.0, true)] {
+        let mut link = Link::new(&losing(repeating(None, in_order), percent), 1, "link");
+        send_many(&mut link, 20_000);
+        let arrivals = drain(&mut link);
+        assert_eq!(arrivals.len(), 20_000);
+        // The last ones wait for their repetitions while nothing else is sent.
+        let rate = 18_000.0 / arrivals[17_999].0 as f64;
+        assert!((rate / (1.0 - percent / 100.0) - 1.0).abs() < 0.02, "{percent} %: {rate}");
+    }
+}
+
+/// Attempts are geometric: p / (1 - p) repetitions on average, each after 21 ms. With three attempts, p^3 of the packets are lost.
+#[test]
+fn delay_and_rest_of_the_loss_have_their_closed_forms() {
+    let each_second = |attempts| {
+        let mut link: Link<Dummy> = Link::new(&losing(repeating(attempts, true), 30.0), 1, "link");
+        let (mut late, mut arrived) = (0.0, 0.0);
+        for id in 0..20_000 {
+            let at = ms(1000 * id);
+            while link.next_event() < at {
+                let now = link.next_event();
+                while let Some(packet) = link.poll(now) {
+                    late += (now - ms(1000 * packet.id)).as_secs_f64() * 1e3 - 11.0;
+                    arrived += 1.0;
+                }
+            }
+            send(&mut link, at, id);
+        }
+        (late / arrived, 1.0 - arrived / 19_999.0)
+    };
+    let (late, lost) = each_second(None);
+    // Four deviations: 21 sqrt(p) / (1 - p) / sqrt(20,000).
+    assert!((late - 21.0 * 0.3 / 0.7).abs() < 0.47, "{late}");
+    assert!(lost.abs() < 1e-9);
+    let (_, lost) = each_second(Some(3));
+    assert!((lost - 0.027).abs() < 4.0 * (0.027f64 * 0.973 / 20_000.0).sqrt(), "{lost}");
+}
+
+/// Both directions of a half duplex link of 8 Mbit/s and 10 ms: 1000 bytes take 1 ms, and turning round half a millisecond.
+fn half_duplex() -> [Link<Dummy>; 2] {
+    let spec = HalfDuplexSpec { turnaround: Duration::from_micros(500) };
+    let mut media = Media::new(1);
+    [0, 1].map(|side| {
+        let half_duplex = Some(HalfDuplex { name: "radio".to_string(), side, spec });
+        Link::joined(
+            &Hosts::default(),
+            &LinkConfig { half_duplex, ..config(droptail(100_000)) },
+            1,
+            "radio",
+            &mut media,
+        )
+    })
+}
+
+/// Runs both until nothing is left, in the order of time; arrivals as (us, side, id).
+fn drain_both(links: &mut [Link<Dummy>; 2]) -> Vec<(u64, usize, u64)> {
+    let mut arrivals = vec![];
+    loop {
+        let side = usize::from(links[1].next_event() < links[0].next_event());
+        let now = links[side].next_event();
+        if now == Instant::FAR_FUTURE {
+            return arrivals;
+        }
+        while let Some(packet) = links[side].poll(now) {
+            arrivals.push((now.as_nanos() / 1000, side, packet.id));
+        }
+    }
+}
+
+/// Packet by packet in turns, with a turnaround between them: 0 to 1 ms, 1.5 to 2.5, 3 to 4, ...; what is alone at the end needs none. The
+/// way to the far end holds nobody up (reported of a shared medium that was blocked for the propagation delay too: p4sim, issue 19).
+#[test]
+fn the_directions_of_a_half_duplex_link_take_turns() {
+    let mut links = half_duplex();
+    send_many(&mut links[0], 4);
+    send_many(&mut links[1], 2);
+    let expected =
+        [(11_000, 0, 0), (12_500, 1, 0), (14_000, 0, 1), (15_500, 1, 1), (17_000, 0, 2), (18_000, 0, 3)];
+    assert_eq!(drain_both(&mut links), expected);
+}
+
+/// In closed form: alone, a direction has the link's rate; where both always send, each has a packet in 2 (1 + 0.5) ms.
+#[test]
+fn half_duplex_links_have_their_closed_forms() {
+    let mut links = half_duplex();
+    send_many(&mut links[0], 1000);
+    assert_eq!(drain_both(&mut links).last(), Some(&(1_010_000, 0, 999)));
+    let mut links = half_duplex();
+    send_many(&mut links[0], 1000);
+    send_many(&mut links[1], 1000);
+    let arrivals = drain_both(&mut links);
+    assert_eq!(arrivals.last(), Some(&(2 * 1000 * 1500 - 500 + 10_000, 1, 999)));
+    assert!(arrivals.windows(2).all(|pair| pair[0].1 != pair[1].1));
 }

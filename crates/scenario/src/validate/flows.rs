@@ -32,6 +32,12 @@ impl Checker {
             }
             _ => {}
         }
+        let private = flow.access.is_some()
+            || scenario.dumbbell.as_ref().is_some_and(|dumbbell| dumbbell.access.is_some());
+        if !flow.send_overhead.is_zero() && !scenario.carrier.is_empty() && !private {
+            let message = "where links share a carrier, such a host needs access links of its own (`access`)";
+            self.problem(&["send_overhead"], message);
+        }
         self.life(scenario, flow);
         self.app(flow);
         self.within("tcp", None, |check| check.tcp(&flow.tcp));

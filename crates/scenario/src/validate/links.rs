@@ -1,9 +1,13 @@
 //! Checks of the network: links, and the settings of their directions.
 
 use super::Checker;
+use crate::error::nearest;
 use crate::measured::Quantity;
-use crate::{AccessSpec, ChangeSpec, DirectionSpec, DumbbellSpec, LinkTraceSpec, OutageSpec, Scenario};
-use longhaul_path::{AcmSpec, JitterSpec, LeoSpec, OutageMode, SerialSpec, WanderSpec};
+use crate::{
+    AccessSpec, ChangeSpec, DirectionSpec, DumbbellSpec, LinkSpec, LinkTraceSpec, OutageSpec, Scenario,
+};
+use longhaul_path::{AcmSpec, JitterSpec, LeoSpec, OutageMode, SerialSpec, TerminalSpec, WanderSpec};
+use longhaul_units::Rate;
 use longhaul_units::ranges::Key;
 
 impl Checker {
@@ -17,6 +21,9 @@ impl Checker {
                         [&link.forward, &link.reverse],
                         ["forward", "reverse"],
                     );
+                    if link.half_duplex.is_some() {
+                        check.half_duplex(&link.directions());
+                    }
                     check.hidden(&link.common(), [&link.forward, &link.reverse], ["forward", "reverse"]);
                 });
                 if let Some(access) = &dumbbell.access {
@@ -27,6 +34,9 @@ impl Checker {
         for (index, link) in scenario.link.iter().enumerate() {
             self.within("link", Some(index), |check| {
                 check.directions(&link.directions(), [&link.forward, &link.reverse], ["forward", "reverse"]);
+                if link.half_duplex.is_some() {
+                    check.half_duplex(&link.directions());
+                }
                 check.hidden(&link.common(), [&link.forward, &link.reverse], ["forward", "reverse"]);
                 if link.ends[0] == link.ends[1] {
                     check.problem(
@@ -39,6 +49,7 @@ impl Checker {
                 }
             });
         }
+        self.carriers(scenario);
         self.names("link", scenario.link.iter().map(|link| link.name.as_str()));
         self.names("node", scenario.node.iter().map(|node| node.name.as_str()));
         if scenario.dumbbell.is_some() {
@@ -79,6 +90,10 @@ impl Checker {
     pub(super) fn access(&mut self, access: &AccessSpec) {
         self.directions(&access.directions(), [&access.from, &access.to], ["from", "to"]);
         self.hidden(&access.common(), [&access.from, &access.to], ["from", "to"]);
+        if access.directions().iter().any(|side| side.carrier.is_some()) {
+            let message = "private links are on no carrier: write a [[link]] for each terminal";
+            self.problem(&["carrier"], message);
+        }
     }
 
     /// What is given for a link and again for both of its directions would have no effect at all.
@@ -96,7 +111,7 @@ impl Checker {
         let follows = |quantity| {
             link.trace.as_ref().is_some_and(|trace| trace.given().any(|(given, _)| given == quantity))
         };
-        if link.rate.is_none() && link.moving_rate().is_none() {
+        if link.rate.is_none() && link.moving_rate().is_none() && link.carrier.is_none() {
             self.problem(&[], "there is no rate; write for instance rate = \"50 Mbit/s\"");
         }
         if link.delay.is_none() && !follows(Quantity::Delay) && link.leo.is_none() {
@@ -116,6 +131,12 @@ impl Checker {
         }
         if let Some(source) = link.moving_rate() {
             self.moving_rate(link, source);
+        }
+        if let Some(terminal) = &link.carrier {
+            self.terminal(link, terminal);
+        }
+        if link.arq.is_some() {
+            self.arq(link);
         }
         if let Some(Err(message)) = link.corruption.map(|corruption| corruption.check()) {
             self.problem(&["corruption"], message);
@@ -201,6 +222,88 @@ impl Checker {
             let message =
                 "the rate follows the signal of `acm`, so no script can change it; write acm.signal";
             self.problem(&["changes"], message);
+        }
+    }
+
+    /// A link on a carrier has the carrier's rate, when it is assigned to it.
+    fn terminal(&mut self, link: &DirectionSpec, terminal: &TerminalSpec) {
+        let Some(carrier) = self.carriers.iter().find(|carrier| carrier.name == terminal.name).cloned()
+        else {
+            let help = nearest(&terminal.name, self.carriers.iter().map(|carrier| carrier.name.as_str()));
+            let message = format!("there is no carrier \"{}\"; give it a table [[carrier]]", terminal.name);
+            return self.problem_with_help(&["carrier", "name"], message, help);
+        };
+        if let Err((field, message)) = terminal.check(&carrier) {
+            self.problem(&["carrier", field], message);
+        }
+        if let Err((field, message)) = link.queue.map_or(Ok(()), |queue| queue.check(terminal.most(&carrier)))
+        {
+            self.problem(&["queue", field], message);
+        }
+        let given = link.rate.map(|_| "rate").or_else(|| own_pace(link));
+        if let Some(name) = given {
+            let message =
+                format!("the link has its part of the carrier \"{}\": leave out its own rate", carrier.name);
+            self.problem(&[name], message);
+        }
+        if let Some(name) = holding(link) {
+            let message = "the hub divides the carrier all the same: write mode = \"drop\"";
+            self.problem(&[name], message);
+        }
+    }
+
+    /// Both directions of a half duplex link have constant rates, and one transmitter.
+    fn half_duplex(&mut self, directions: &[DirectionSpec; 2]) {
+        for link in directions {
+            let other = [("carrier", link.carrier.is_some()), ("arq", link.arq.is_some())];
+            let other = other.into_iter().find_map(|(name, given)| given.then_some(name));
+            if let Some(name) = other.or_else(|| own_pace(link)).or_else(|| holding(link)) {
+                let message = format!(
+                    "both directions have one transmitter of a constant rate, and there is `{name}`: leave out one of both"
+                );
+                return self.problem(&["half_duplex"], message);
+            }
+        }
+    }
+
+    /// Repetitions need a transmitter of the link's own.
+    fn arq(&mut self, link: &DirectionSpec) {
+        let given = [("serial", link.serial.is_some()), ("carrier", link.carrier.is_some())];
+        let granted = link.grants().given().first().copied();
+        let given = given.into_iter().find_map(|(name, given)| given.then_some(name)).or(granted);
+        if let Some(name) = given {
+            let message =
+                format!("the link has `{name}`, whose transmitter repeats nothing: leave out one of both");
+            self.problem(&["arq"], message);
+        }
+    }
+
+    /// Carriers, and the links on each.
+    fn carriers(&mut self, scenario: &Scenario) {
+        self.names("carrier", scenario.carrier.iter().map(|carrier| carrier.name.as_str()));
+        let bottleneck = scenario.dumbbell.iter().map(|dumbbell| dumbbell.bottleneck.directions());
+        let directions: Vec<DirectionSpec> =
+            bottleneck.chain(scenario.link.iter().map(LinkSpec::directions)).flatten().collect();
+        for (index, carrier) in scenario.carrier.iter().enumerate() {
+            let on_it =
+                |link: &&DirectionSpec| link.carrier.as_ref().is_some_and(|one| one.name == carrier.name);
+            let constant = |link: &DirectionSpec| Some(u128::from(link.carrier.as_ref()?.cra?.as_bps()));
+            let links = || directions.iter().filter(on_it);
+            let sum: u128 = links().filter_map(constant).sum();
+            self.within("carrier", Some(index), |check| {
+                if links().next().is_none() {
+                    let message = format!(
+                        "no link is on it; write for instance carrier = {{ name = \"{}\" }}",
+                        carrier.name
+                    );
+                    check.problem(&["name"], message);
+                } else if sum > u128::from(carrier.rate.as_bps()) {
+                    let sum = Rate::from_bps(u64::try_from(sum).unwrap_or(u64::MAX));
+                    let message =
+                        format!("its links have {sum} without a request (cra), more than all of it");
+                    check.problem(&["rate"], message);
+                }
+            });
         }
     }
 
@@ -325,4 +428,24 @@ impl Checker {
             self.problem(&["serial", compression], message);
         }
     }
+}
+
+/// A setting that gives a link another pace than its constant rate.
+fn own_pace(link: &DirectionSpec) -> Option<&'static str> {
+    let given = [
+        ("acm", link.acm.is_some()),
+        ("wander", link.wander.is_some()),
+        ("serial", link.serial.is_some()),
+        ("trace", link.trace.as_ref().is_some_and(|trace| trace.rate.is_some())),
+        ("changes", link.changes.iter().flatten().any(|change| change.rate.is_some())),
+    ];
+    let granted = link.grants().given().first().copied();
+    given.into_iter().find_map(|(name, given)| given.then_some(name)).or(granted)
+}
+
+/// A setting that stops the transmitter for a time.
+fn holding(link: &DirectionSpec) -> Option<&'static str> {
+    let holds = |outage: &&OutageSpec| outage.mode == OutageMode::Hold;
+    let held = link.leo.as_ref().is_some_and(|leo| leo.handover_mode == OutageMode::Hold);
+    link.outages.iter().flatten().find(holds).map(|_| "outages").or(held.then_some("leo"))
 }
