@@ -435,7 +435,7 @@ def direction(
     * `acm`: Adaptive coding and modulation (DVB-S2, DVB-S2X), in the place of `rate`: the rate follows the signal over time.
     * `arq`: Automatic repeat request: what the wire loses is sent again after the link's round trip, a limited number of times or until it arrives.
     * `carrier`: Its part of a carrier that several links share, in the place of `rate`: what the terminal has there, and what it requests.
-    * `changes`: Scripted changes of rate and delay.
+    * `changes`: Scripted changes of rate, delay and loss.
     * `corruption`: Damage behind the IP header that the link does not notice: the packet goes on over all links that follow, and the host at the end drops it for its checksum.
     * `delay`: Propagation delay, one way.
     * `demand`: Capacity is assigned on request, as on the return link of a satellite network (DVB-RCS2): packets wait until what was requested for them is assigned, then they are sent at `rate`.
@@ -520,18 +520,22 @@ def change(
     drift: str | None = None,
     every: str | None = None,
     jitter: str | None = None,
+    loss: float | str | None = None,
     rate: str | None = None,
 ) -> Section:
-    """A change of rate or delay at a point in time; it holds until the next one.
+    """A change of rate, delay or loss at a point in time; it holds until the next one.
 
     * `at`: When, counted from the start of the run; with `every`, the first time.
     * `delay`: The new propagation delay, if it changes.
     * `drift`: Each time moves, and all that follow with it, by a random time up to this, earlier or later.
     * `every`: Again and again, so far apart.
     * `jitter`: Each time is later by a random time, uniform between zero and this; the next ones are not.
+    * `loss`: The new loss, if it changes: each packet is lost with this probability after its transmission, independently, in the place of the link's own losses.
     * `rate`: The new rate, if it changes. `"0 bit/s"` stops the transmitter.
     """
-    return given({"at": at, "delay": delay, "drift": drift, "every": every, "jitter": jitter, "rate": rate})
+    return given(
+        {"at": at, "delay": delay, "drift": drift, "every": every, "jitter": jitter, "loss": loss, "rate": rate}
+    )
 
 
 def wander(
@@ -616,7 +620,7 @@ def bottleneck(
     * `acm`: Adaptive coding and modulation (DVB-S2, DVB-S2X), in the place of `rate`: the rate follows the signal over time.
     * `arq`: Automatic repeat request: what the wire loses is sent again after the link's round trip, a limited number of times or until it arrives.
     * `carrier`: Its part of a carrier that several links share, in the place of `rate`: what the terminal has there, and what it requests.
-    * `changes`: Scripted changes of rate and delay.
+    * `changes`: Scripted changes of rate, delay and loss.
     * `corruption`: Damage behind the IP header that the link does not notice: the packet goes on over all links that follow, and the host at the end drops it for its checksum.
     * `delay`: Propagation delay, one way.
     * `demand`: Capacity is assigned on request, as on the return link of a satellite network (DVB-RCS2): packets wait until what was requested for them is assigned, then they are sent at `rate`.
@@ -712,7 +716,7 @@ def access(
     * `acm`: Adaptive coding and modulation (DVB-S2, DVB-S2X), in the place of `rate`: the rate follows the signal over time.
     * `arq`: Automatic repeat request: what the wire loses is sent again after the link's round trip, a limited number of times or until it arrives.
     * `carrier`: Its part of a carrier that several links share, in the place of `rate`: what the terminal has there, and what it requests.
-    * `changes`: Scripted changes of rate and delay.
+    * `changes`: Scripted changes of rate, delay and loss.
     * `corruption`: Damage behind the IP header that the link does not notice: the packet goes on over all links that follow, and the host at the end drops it for its checksum.
     * `delay`: Propagation delay, one way.
     * `demand`: Capacity is assigned on request, as on the return link of a satellite network (DVB-RCS2): packets wait until what was requested for them is assigned, then they are sent at `rate`.
