@@ -184,6 +184,34 @@ fn programs_that_measure_are_understood() {
     assert_eq!([0, 1000, 2000, 3000].map(|ms| lost.at(at(ms))), [0.0, 1.0, 1.0, 0.0]);
 }
 
+/// Probes are counted by their numbers, as ping does: answers out of order were taken for thousands of lost probes.
+#[test]
+fn pings_that_come_late_or_twice_are_no_losses() {
+    let directory = Directory::new("late-pings");
+    let lost = |lines: &str| {
+        directory.file("ping.txt", format!("PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data.\n{lines}"));
+        let found = longhaul_scenario::read_outcomes(&format!(
+            "file = {:?}",
+            directory.file("unused", "").with_file_name("ping.txt").to_str().unwrap()
+        ));
+        let probes = found.unwrap().unwrap();
+        (probes.iter().filter(|(_, lost)| *lost).count(), probes.len())
+    };
+    let answer =
+        |number: u32, ms: &str| format!("64 bytes from 192.0.2.1: icmp_seq={number} ttl=58 time={ms} ms\n");
+    let order = |numbers: &[u32]| numbers.iter().map(|number| answer(*number, "30.0")).collect::<String>();
+    assert_eq!(lost(&order(&[1, 2, 4, 3, 5])), (0, 5));
+    assert_eq!(lost(&order(&[1, 2, 9, 3, 4, 5, 6, 8, 10])), (1, 10));
+    // Twice, and after the numbers have begun again.
+    assert_eq!(lost(&order(&[1, 2, 2, 3])), (0, 3));
+    assert_eq!(lost(&order(&[65_534, 0, 65_535, 1])), (0, 4));
+    // Another run of ping in the same file, and numbers that no run has.
+    assert_eq!(lost(&format!("{}PING again\n{}", order(&[1, 3]), order(&[1, 2]))), (1, 5));
+    assert_eq!(lost(&order(&[1, 2, 5_000_000, 5_000_001])), (0, 4));
+    // A clock that was set back while a probe was under way.
+    assert_eq!(lost(&format!("{}{}{}", answer(1, "30.0"), answer(2, "-3500"), answer(3, "30.0"))), (0, 3));
+}
+
 #[test]
 fn a_run_is_identified_by_what_was_measured() {
     let directory = Directory::new("measured-identity");
@@ -216,6 +244,15 @@ fn what_is_wrong_with_a_measurement_is_named_with_its_place() {
     directory.file("bare.csv", "3,5\n4,6\n");
     directory.file("packed.csv", b"\x1f\x8b\x08\x00");
     directory.file("other.json", "{\"a\": 1}");
+    directory.file("empty.txt", "");
+    directory.file("cut.json", "{\"intervals\": [");
+    directory.file("refused.json", "{\"intervals\": [], \"error\": \"unable to connect to server\"}");
+    let interval = |start: u32| format!("{{\"sum\": {{\"start\": {start}, \"bits_per_second\": 5e6}}}}");
+    directory.file("back.json", format!("{{\"intervals\": [{}, {}]}}", interval(5), interval(4)));
+    let stamped = |second: u32, number: u32| format!("[{second}.5] 64 bytes: icmp_seq={number} time=30 ms\n");
+    directory.file("clock.ping", format!("{}{}", stamped(5000, 1), stamped(1400, 2)));
+    directory.file("lost.ping", "PING 192.0.2.1\n100 packets transmitted, 0 received\n");
+    directory.file("epoch.csv", "timestamp,rate_mbps\n1764400000000,5\n1764400001000,6\n");
     directory.file("good.csv", "time_s,rate_mbps\n0,5\n1,6\n");
     directory.file("beacon.csv", "time_s,es_n0_db\n0,12.5\n1,-2.5\n");
     directory.file("far.csv", "time_s,es_n0_db\n0,12.5\n1,-200\n");
@@ -228,6 +265,13 @@ fn what_is_wrong_with_a_measurement_is_named_with_its_place() {
         (file("absent.txt"), "absent.txt cannot be read: No such file or directory"),
         (file("/dev/null"), "/dev/null cannot be read: it is a pipe or a device, which gives its content only once"),
         (file("back.txt"), "back.txt: line 3: 4 ms is before the line above, 5 ms"),
+        (file("empty.txt"), "empty.txt is empty"),
+        (file("cut.json"), "cut.json: it cannot be read as JSON"),
+        (file("refused.json"), "iperf3 reports an error in it: unable to connect to server"),
+        (file("back.json"), "interval 1 begins at 4 s, before the one above, 5 s"),
+        (file("epoch.csv"), "row 1, column \"timestamp\": 1764400000000 s is after the year 5000: name the unit behind it, as in \"timestamp_ms\""),
+        ("rate = \"1 Mbit/s\", trace = { delay = \"clock.ping\" }".to_string(), "line 2: 1400.5 s is before the line above, 5000.5 s"),
+        ("rate = \"1 Mbit/s\", trace = { delay = \"lost.ping\" }".to_string(), "no line has an answer, with icmp_seq= and time="),
         (file("word.txt"), "word.txt: line 2: \"5 ms\" is no whole number of ms"),
         (file("none.txt"), "it needs a time above 0 ms"),
         (file("zeros.csv"), "all its rates are 0"),

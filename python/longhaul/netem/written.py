@@ -91,7 +91,7 @@ def write(settings: Mapping[str, Any]) -> tuple[str, list[str]]:
     if rate is not None:
         parts.append(f"rate {_rate_text(rate)}")
     known = {"rate", "delay", "queue", "jitter", "reordering", "loss", "corruption", "duplication", "name", "ends"}
-    notes += [f"{name} is not carried" for name, value in settings.items() if name not in known and value]
+    notes += [f"not carried: {name}" for name, value in settings.items() if name not in known and value]
     return " ".join(parts), notes
 
 

@@ -533,8 +533,9 @@ def _reference(figure: dict[str, Any], result: Result, links: Sequence[course.Li
     if len(shares) != 1 or not (share := shares.pop()):
         return
     of = f", {quantity(share.values[0], 'bit/s')}" if share.constant else ""
+    values = share.before(times) if share.constant else share.mean(times)
     figure["series"].append(
-        {"reference": True, "axis": axis, "label": f"equal share of the path{of}", **line(share.mean(times))}
+        {"reference": True, "axis": axis, "label": f"equal share of the path{of}", **line(values)}
     )
 
 

@@ -2,7 +2,7 @@
 //! when they come. Each flow's delay is that of the packet which it has sent last, as in Linux (`sch_fq_pie`).
 
 use super::flows::FlowQueues;
-use super::pie::{self, Pie, PieSpec};
+use super::pie::{Pie, PieSpec};
 use super::rounds::Rounds;
 use super::{Discipline, Occupancy, Parameters, Queue, Report, Setup, Verdict};
 use crate::settings::{Deserialize, JsonSchema, Serialize};
@@ -18,23 +18,23 @@ pub struct FqPieSpec {
     #[schemars(extend("x-exclusiveMinimum" = "0 packets"))]
     pub limit: QueueLimit,
     /// QDELAY_REF: the queueing delay to keep in a flow's queue.
-    #[serde(default = "pie::fifteen_ms")]
+    #[serde(default = "super::pie::fifteen_ms")]
     #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
     pub target: Duration,
     /// T_UPDATE: time between two adjustments of a flow's probability.
-    #[serde(default = "pie::fifteen_ms")]
+    #[serde(default = "super::pie::fifteen_ms")]
     #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
     pub update: Duration,
     /// Weight of the delay's distance from `target`, per second.
-    #[serde(default = "pie::one_eighth")]
+    #[serde(default = "super::pie::one_eighth")]
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1000))]
     pub alpha: f64,
     /// Weight of the delay's growth since the last adjustment, per second.
-    #[serde(default = "pie::five_quarters")]
+    #[serde(default = "super::pie::five_quarters")]
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1000))]
     pub beta: f64,
     /// MAX_BURST: after a time without delay, nothing of a flow is dropped for this long.
-    #[serde(default = "pie::burst")]
+    #[serde(default = "super::pie::burst")]
     pub max_burst: Duration,
     /// What a flow may send at each turn.
     #[serde(default = "super::fq_codel::ethernet_frame")]
@@ -48,7 +48,7 @@ pub struct FqPieSpec {
     #[serde(default = "super::yes")]
     pub ecn: bool,
     /// MAX_ECNTH: from this probability on ECN-capable packets are dropped too.
-    #[serde(default = "pie::one_tenth")]
+    #[serde(default = "super::pie::one_tenth")]
     pub mark_limit: Probability,
 }
 

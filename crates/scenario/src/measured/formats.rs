@@ -42,6 +42,9 @@ fn content(path: &Path, spec: &MeasuredSpec, quantity: Quantity) -> Read<(Vec<u8
     }
     let bytes = crate::traces::content(path).map_err(|why| cannot(&why))?;
     let bytes = unpacked(bytes, LARGEST).or_else(|why| wrong("file", format!("{shown}: {why}")))?;
+    if bytes.is_empty() {
+        return wrong("file", format!("{shown} is empty"));
+    }
     let format = spec.format.map_or_else(|| format_of(path, &bytes, quantity), Ok)?;
     Ok((bytes, format))
 }
@@ -52,7 +55,7 @@ pub(super) fn outcomes(path: &Path, spec: &MeasuredSpec) -> Read<Option<Vec<(f64
     let text = String::from_utf8_lossy(&bytes);
     let mut probes = match format {
         MeasuredFormat::Irtt => irtt_probes(&json(&text)?)?,
-        MeasuredFormat::Ping => ping_probes(&text, spec),
+        MeasuredFormat::Ping => ping_probes(&text, spec)?,
         _ => return Ok(None),
     };
     probes.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -95,8 +98,8 @@ pub(super) fn read(
         MeasuredFormat::Mahimahi => mahimahi(&text, quantity),
         MeasuredFormat::List => list(&text, spec, quantity),
         MeasuredFormat::Csv => csv(&text, spec, quantity),
-        MeasuredFormat::Irtt => irtt(&json(&text)?, quantity),
-        MeasuredFormat::Iperf3 => iperf3(&json(&text)?, quantity),
+        MeasuredFormat::Irtt => json(&text).and_then(|file| irtt(&file, quantity)),
+        MeasuredFormat::Iperf3 => json(&text).and_then(|file| iperf3(&file, quantity)),
         MeasuredFormat::Ping => ping(&text, spec, quantity),
         MeasuredFormat::Parquet => unreachable!("it was read above"),
     }
@@ -293,6 +296,14 @@ fn list(text: &str, spec: &MeasuredSpec, quantity: Quantity) -> Read<Measured> {
     steps(&rows, quantity)
 }
 
+/// Whether a column's name is that of times, or that with a unit of time behind it.
+fn is_time(name: &str, wanted: &str) -> bool {
+    let lower = name.to_lowercase();
+    let unit =
+        lower.strip_prefix(wanted).filter(|rest| matches!(*rest, "_ms" | "_us" | "_ns" | "_s" | "_sec"));
+    lower == wanted || unit.is_some()
+}
+
 /// A number in a column and a row, nothing where nothing was measured, or what is wrong.
 type Cell<'a> = &'a dyn Fn(&str, usize) -> Result<Option<f64>, String>;
 
@@ -316,9 +327,7 @@ fn columns(
         Some(name) => return wrong("time", format!("there is no column {name:?}; {}", there())),
         // Whoever gives the time between values does not look at a column of times.
         None if spec.every.is_some() => None,
-        None => {
-            TIMES.iter().find_map(|wanted| names.iter().find(|name| name.to_lowercase() == *wanted)).copied()
-        }
+        None => TIMES.iter().find_map(|wanted| names.iter().find(|name| is_time(name, wanted))).copied(),
     };
     let column = match &spec.column {
         Some(name) if names.contains(&name.as_str()) => name.as_str(),
@@ -372,6 +381,13 @@ fn columns(
             };
         if !moment.is_finite() {
             return at(time.unwrap_or_default(), format!("{moment} is no time"));
+        }
+        if moment > LATEST_S {
+            let message = format!(
+                "{moment} s is after the year 5000: name the unit behind it, as in \"{}_ms\"",
+                time.unwrap_or("time")
+            );
+            return at(time.unwrap_or_default(), message);
         }
         if let Some((before, _)) = found.last().filter(|(before, _)| moment < *before) {
             return at(time.unwrap_or_default(), format!("{moment} s is before the row above, {before} s"));
@@ -460,34 +476,74 @@ fn irtt_probes(file: &Value) -> Read<Probes> {
 }
 
 fn ping(text: &str, spec: &MeasuredSpec, quantity: Quantity) -> Read<Measured> {
-    probed(&mut ping_probes(text, spec), quantity)
+    probed(&mut ping_probes(text, spec)?, quantity)
 }
 
-fn ping_probes(text: &str, spec: &MeasuredSpec) -> Probes {
+/// Seconds since 1970 at the end of the year 5000: what is above has another unit.
+const LATEST_S: f64 = 95_649_033_600.0;
+/// An answer may come so many numbers late; one that is further behind is of another run of ping.
+const LATE: f64 = 100.0;
+/// Numbers of probes are counted with 16 bits (RFC 792) by most.
+const NUMBERS: f64 = 65_536.0;
+
+/// The probes of ping's text, by their numbers: one that no line answers was lost, late answers and duplicates are no others.
+fn ping_probes(text: &str, spec: &MeasuredSpec) -> Read<Probes> {
     let number = |text: &str, after: &str| -> Option<f64> {
         let rest = &text[text.find(after)? + after.len()..];
-        let end = rest.find(|char: char| !(char.is_ascii_digit() || char == '.')).unwrap_or(rest.len());
+        let end = rest.find(|char: char| !matches!(char, '0'..='9' | '.' | '-')).unwrap_or(rest.len());
         rest[..end].parse().ok()
     };
     let every = spec.every.map_or(1.0, Duration::as_secs_f64);
     let mut probes: Probes = vec![];
-    let mut next = None;
-    for line in text.lines() {
+    // The greatest number so far in this run of ping.
+    let mut greatest: Option<f64> = None;
+    let mut stamped: Option<f64> = None;
+    for (line_number, line) in text.lines().enumerate() {
+        if line.starts_with("PING ") {
+            greatest = None;
+        }
         let (Some(sequence), Some(ms)) = (number(line, "icmp_seq="), number(line, "time=")) else { continue };
         let stamp = line.starts_with('[').then(|| number(line, "[")).flatten();
-        // What is missing between two answers was lost; numbers begin again after 65,535.
-        let expected = next.unwrap_or(sequence);
-        let gap = (sequence - expected).clamp(0.0, 1000.0) as usize;
-        let last = probes.last().map(|(time, ..)| *time);
-        let time = stamp.unwrap_or_else(|| last.map_or(0.0, |last| last + (gap + 1) as f64 * every));
-        for place in 0..gap {
-            let begin = last.unwrap_or(time);
-            probes.push((begin + (time - begin) * (place + 1) as f64 / (gap + 1) as f64, true, None));
+        if let (Some(now), Some(before)) = (stamp, stamped)
+            && now < before
+        {
+            let message = format!("line {}: {now} s is before the line above, {before} s", line_number + 1);
+            return wrong("file", message);
         }
-        probes.push((time, false, Some(ms / 2e3)));
-        next = Some(if sequence >= 65_535.0 { 0.0 } else { sequence + 1.0 });
+        stamped = stamp.or(stamped);
+        // A clock that was set while the probe was under way makes a time below zero: an answer without a delay.
+        let delay = (ms >= 0.0).then_some(ms / 2e3);
+        let ahead = greatest.map_or(1.0, |greatest| {
+            let ahead = sequence - greatest;
+            if sequence.max(greatest) >= NUMBERS {
+                return ahead;
+            }
+            let ahead = ahead.rem_euclid(NUMBERS);
+            if ahead > NUMBERS / 2.0 { ahead - NUMBERS } else { ahead }
+        });
+        if (-LATE..=0.0).contains(&ahead) {
+            let answered = probes.iter_mut().rev().nth(-ahead as usize);
+            if let Some(probe) = answered.filter(|(_, lost, _)| *lost) {
+                (probe.1, probe.2) = (false, delay);
+            }
+            continue;
+        }
+        // What is missing between two answers was lost. Numbers that jump further are of another run.
+        let ahead = if (1.0..NUMBERS / 2.0).contains(&ahead) { ahead as usize } else { 1 };
+        let last = probes.last().map(|(time, ..)| *time);
+        let time = stamp.unwrap_or_else(|| last.map_or(0.0, |last| last + ahead as f64 * every));
+        for place in 1..ahead {
+            let begin = last.unwrap_or(time);
+            probes.push((begin + (time - begin) * place as f64 / ahead as f64, true, None));
+        }
+        probes.push((time, false, delay));
+        greatest = Some(sequence);
     }
-    probes
+    if probes.is_empty() {
+        let message = "no line has an answer, with icmp_seq= and time=: all probes were lost, or ping ran in another language (run it with LC_ALL=C)";
+        return wrong("file", message);
+    }
+    Ok(probes)
 }
 
 /// Delays or losses of probes: time in s, whether it was lost, one-way delay in s.
@@ -518,15 +574,22 @@ fn iperf3(file: &Value, quantity: Quantity) -> Read<Measured> {
     if quantity != Quantity::Rate {
         return wrong("format", "iperf3 measures a rate");
     }
+    if let Some(why) = file["error"].as_str() {
+        return wrong("file", format!("iperf3 reports an error in it: {why}"));
+    }
     let Some(intervals) = file["intervals"].as_array() else {
         return wrong("file", "it has no list `intervals`, as iperf3 writes with --json");
     };
-    let mut rows = vec![];
+    let mut rows: Vec<(f64, f64)> = vec![];
     for (number, interval) in intervals.iter().enumerate() {
         let sum = &interval["sum"];
         let (Some(start), Some(rate)) = (sum["start"].as_f64(), sum["bits_per_second"].as_f64()) else {
             return wrong("file", format!("interval {number} has no start or no bits_per_second"));
         };
+        if let Some((before, _)) = rows.last().filter(|(before, _)| start < *before) {
+            let message = format!("interval {number} begins at {start} s, before the one above, {before} s");
+            return wrong("file", message);
+        }
         match value(rate, quantity) {
             Ok(rate) => rows.push((start, rate)),
             Err(why) => return wrong("file", format!("interval {number}: {why}")),

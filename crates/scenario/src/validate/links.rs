@@ -377,7 +377,9 @@ impl Checker {
             };
             let name = quantity.name();
             if again {
-                let message = format!("`trace.{name}` has the link's {name}: leave out one of both");
+                let message = format!(
+                    "`trace.{name}` has the link's {name}: leave out one of both, or write them under `forward` and `reverse`"
+                );
                 self.problem(&[name], message);
             }
             let changed = link.changes.iter().flatten().any(|change| match quantity {
