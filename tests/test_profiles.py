@@ -246,6 +246,153 @@ def test_bad_input_is_one_clear_message(tmp_path, capfd):
         fitting.fit_rate(fitting.Series(np.zeros(40), 1.0))
 
 
+def levels_and_noise(many=1500, seed=5):
+    """Delays one way as of a ping each 200 ms: one of five levels for 15 s, and exponential noise above it."""
+    random = np.random.default_rng(seed)
+    levels = 15 + 2.5 * ((np.arange(many) // 75 * 7) % 5)
+    return (levels + random.exponential(2.0, many)) / 1e3
+
+
+@pytest.mark.parametrize("slot_s", [None, 15.0])
+def test_a_model_is_never_below_the_least_measured_delay(slot_s):
+    """A rare low value in a slot took the base to half of what was measured."""
+    series = fitting.Series(levels_and_noise(), 0.2)
+    found = fitting.fit(fitting.Measured(delay=series), slot_s, like="starlink")
+    least = float(series.values.min())
+    assert found.models[0].min() >= least - 1e-6
+    assert least - 1e-6 <= fitting.read_in(found.link["delay"], "s") < least + 1e-3
+    assert found.scores[0].in_sample < 0.1
+
+
+def test_gaps_are_cut_out_and_stated(tmp_path):
+    """A day's pause was taken as a day of the value before it."""
+    values = levels_and_noise()
+    file = tmp_path / "gap.csv"
+    times = 0.2 * np.arange(1500) + np.where(np.arange(1500) < 700, 0.0, 86_400.0)
+    rows = [f"{time:.6f},{1e3 * value:.6g}" for time, value in zip(times, values, strict=True)]
+    file.write_text("time_s,delay_ms\n" + "\n".join(rows) + "\n")
+    notes = []
+    series, _ = fitting.read(str(file), "delay", notes=notes)
+    assert abs(len(series.values) - 1500) <= 1
+    assert fitting.distance(series.values, values) < 0.01
+    assert "1 gap in the delay" in notes[0]
+    assert "is cut out, 86,400 s in all" in notes[0]
+    # Of slots whole ones: the phase stays.
+    whole, _ = fitting.read(str(file), "delay", slot_s=11.0)
+    assert 1500 <= len(whole.values) < 1500 + 11 / 0.2
+    # Without a gap nothing is cut out.
+    file.write_text("time_s,delay_ms\n" + "\n".join(f"{one},5" for one in range(60)) + "\n")
+    assert len(fitting.read(str(file), "delay", notes=notes)[0].values) == 60
+    assert len(notes) == 1
+
+
+def test_a_fit_that_is_far_off_warns_on_the_screen_and_in_the_file(tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(fitting, "distance", lambda one, other: 0.9)
+    (tmp_path / "ping.txt").write_text(ping_text(set()))
+    out = tmp_path / "o.toml"
+    assert cli.run(["profile", str(tmp_path / "ping.txt"), "--like", "lte", "-o", str(out)]) == 0
+    printed = capfd.readouterr().err
+    assert "WARNING: the model of the delay is 0.900" in printed
+    assert printed.splitlines()[-1].startswith("the fit is poor")
+    assert "# WARNING: the model of the delay is 0.900" in out.read_text()
+
+
+def test_times_are_written_without_exponents():
+    """`1.00227e+06 s` is no time, and a table begins earlier than `every` later."""
+    link = fitting.link_of(fitting.Measured(down=fitting.Series(np.full(100, 1e7), 1.0)), None, False, "starlink")
+    assert 'duration = "1002270 s"' in fitting.scenario_text(link, seconds=1.00227e6)
+    lost = fitting.Losses(1_000_000, 20, 2, 0.2)
+    assert "e+" not in fitting.fit_losses(lost, None)["good"]
+    assert fitting.fit_losses(None, 1e-7) == "0.000005 %"
+    table = fitting._of_delay(15.0, levels_and_noise(60), at_s=14.96)
+    assert "at" not in table
+    assert fitting._of_delay(15.0, levels_and_noise(60), at_s=14.2)["at"] == "14 s"
+
+
+def test_delays_in_whole_ms_are_compared_so():
+    """Equal values that differ in their last bits were 0.29 apart."""
+    random = np.random.default_rng(6)
+    values = np.round(8 + 3 * random.random(3000)) * 1e-3 + 1e-18 * random.integers(0, 3, 3000)
+    assert fitting.distance_at(np.round(8 + 3 * random.random(3000)) / 1000, values) < 0.05
+    score = fitting.fit(fitting.Measured(delay=fitting.Series(values, 0.01)), like="starlink").scores[0]
+    assert score.in_sample < 0.06
+
+
+def test_spikes_that_a_model_leaves_out_are_counted_and_placed():
+    random = np.random.default_rng(7)
+    values = 0.01 + 0.002 * random.random(9000)
+    for begin in range(900, 9000, 1500):
+        values[begin : begin + 5] = 0.06
+    found = fitting.fit(fitting.Measured(delay=fitting.Series(values, 0.01)), 15.0, like="starlink")
+    [note] = [one for one in found.measured.notes if "leaves out" in one]
+    assert "30 of the 9,000 values of the delay" in note
+    assert "up to 60 ms" in note
+    assert "30 of them lie within 750 ms from 9 s on of each 15 s" in note
+
+
+def test_a_loss_that_contradicts_the_rate_is_noted():
+    """Mathis: 1460 B, 40 ms and 0.5 % are 4.6 to 5.1 Mbit/s, not 100."""
+    measured = fitting.Measured(
+        down=fitting.Series(np.full(100, 1e8), 1.0),
+        delay=fitting.Series(np.full(100, 0.02), 1.0),
+        losses=fitting.Losses(10_000, 100, 100, 0.2),
+    )
+    found = fitting.fit(measured)
+    [note] = [one for one in found.measured.notes if "Mathis" in one]
+    assert "about 5.05 Mbit/s" in note
+    assert "100 Mbit/s down was measured" in note
+    assert tomllib.loads(found.text())["flow"][0]["tcp"]["variant"] == "linux"
+    measured.losses = fitting.Losses(10_000_000, 1, 1, 0.2)
+    assert not fitting._contradictions(found.link, measured)
+
+
+def test_what_came_from_a_profile_is_listed(tmp_path, capfd):
+    down = table_of(tmp_path, "down.csv", 30 * np.exp(0.2 * ordinary(300, 0.8)), 0.5, "rate_mbps")
+    assert cli.run(["profile", "--down", str(down), "--like", "starlink"]) == 0
+    [line] = [one for one in capfd.readouterr().out.splitlines() if "not measured, and so of" in one]
+    assert all(one in line for one in ("delay", "jitter", "the rate up", "loss", "outages"))
+    assert line.startswith("# note: not measured")
+
+
+def test_a_print_has_one_way_and_ends_with_a_verdict(tmp_path, capfd):
+    (tmp_path / "ping.txt").write_text(ping_text(set()))
+    assert cli.run(["profile", str(tmp_path / "ping.txt"), "--like", "lte", "-o", str(tmp_path / "o.toml")]) == 0
+    lines = capfd.readouterr().err.splitlines()
+    assert lines[0].startswith("delay one way: least")
+    assert lines[-1].startswith("the fit is good: delay good")
+
+
+@pytest.mark.parametrize(
+    ("in_sample", "of_halves", "word"),
+    [
+        (0.05, 0.0, "good"),
+        (0.1, 0.2, "good"),
+        (0.16, 0.6, "fair"),
+        (0.1, 0.0, "fair"),
+        (0.2, 0.1, "poor"),
+        (0.31, 0.9, "poor"),
+    ],
+)
+def test_verdicts_have_documented_bounds(in_sample, of_halves, word):
+    assert fitting.Score("delay", (), (), in_sample, 0.0, of_halves, {}).verdict() == word
+
+
+def test_a_skip_or_a_clock_that_does_not_fit_is_named(tmp_path, capfd):
+    ping = tmp_path / "ping.txt"
+    ping.write_text(ping_text(set()))
+    assert "--skip 36,000 s is longer than" in refusal(ping, "--like", "lte", "--skip", "10 h", capfd=capfd)
+    # The clock is set back by an hour while ping runs.
+    ping.write_text("\n".join(ping_text(set()).splitlines()[:900]).replace("[17000001", "[16999965") + "\n")
+    assert "is before the line above" in refusal(ping, "--like", "lte", capfd=capfd)
+
+
+def test_names_in_brackets_stay_in_a_help(capfd):
+    assert cli.run(["suite", "--help"]) == 0
+    printed = capfd.readouterr().out
+    assert "[tcp]" in printed
+    assert "[queue]" in printed
+
+
 def test_a_constant_rate_and_delay_do_not_wander():
     measured = fitting.Measured(
         down=fitting.Series(np.full(100, 1e7), 1.0), delay=fitting.Series(np.full(100, 0.02), 1.0)

@@ -9,7 +9,7 @@ what happens at the borders of slots are not in them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import NormalDist
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from . import core, document, toml
 from .errors import LonghaulError
-from .units import quantity, read_in, read_quantity
+from .units import counted, quantity, read_in, read_quantity
 
 Floats = NDArray[np.float64]
 #: Quantiles of a distribution that is written down.
@@ -31,6 +31,13 @@ _RAREST = 0.005
 LEAST = 30
 #: Values of a model for each value of the measurement, and at most so many: its distribution is then known better.
 LONGER, MOST = 20, 200_000
+#: So many times the usual time between two values without one are a gap.
+GAP = 20
+#: Distances up to which a fit is good or fair; the second number is the part of the distance of the halves up to which it is so too, the
+#: third the bound of both.
+GOOD, FAIR = (0.05, 0.5, 0.15), (0.15, 1.0, 0.3)
+#: Quantiles of the delays in a slot that are tried as its level.
+_LEVELS = (0.0, 0.05, 0.25, 0.5)
 #: Time constants that are tried, in s, and lags at most.
 _CONSTANTS = np.geomspace(0.02, 120.0, 60)
 _LONGEST_LAG_S = 60.0
@@ -106,19 +113,58 @@ class Score:
     #: Autocorrelation by lag in s: measured, modelled.
     memory: dict[float, tuple[float, float]]
 
+    def verdict(self) -> str:
+        """`good`, `fair` or `poor`, by the distance beside that of the halves."""
+        for word, (always, part, most) in (("good", GOOD), ("fair", FAIR)):
+            if self.in_sample <= min(max(always, part * self.of_halves), most):
+                return word
+        return "poor"
 
-def read(text: str, what: str, skip_s: float = 0.0) -> tuple[Series, dict[str, Any]]:
-    """A measured `rate` or `delay` and the settings with which it was read, of `FILE` or `FILE,column=NAME,scale=0.5,every=1 s`."""
+
+def read(
+    text: str, what: str, skip_s: float = 0.0, slot_s: float | None = None, notes: list[str] | None = None
+) -> tuple[Series, dict[str, Any]]:
+    """A measured `rate` or `delay` and the settings with which it was read, of `FILE` or `FILE,column=NAME,scale=0.5,every=1 s`.
+
+    Gaps are cut out, in whole slots where there are any, and `notes` has how many.
+    """
     settings = settings_of(text)
     rows, period = core.read_measurement(settings, what)
+    if skip_s >= period:
+        raise LonghaulError(
+            f"--skip {quantity(skip_s, 's')} is longer than {settings['file']}, which has {quantity(period, 's')}"
+        )
     times, values = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
     step = max(float(np.median(np.diff(times))) if len(times) > 1 else period, 0.01 if what == "delay" else 0.001)
+    # The last value has no other after it: it lasts as long as most do.
+    period = min(period, max(float(times[-1]), skip_s) + GAP * step) if len(times) > 1 else period
+    cut = gaps(times, step, skip_s, slot_s)
+    if cut.any():
+        period = min(period - float(cut.sum()), float(times[-1] - cut.sum()) + step)
+        times = times - np.concatenate([[0.0], np.cumsum(cut)])
+        many = int(np.count_nonzero(cut))
+        if notes is not None:
+            notes.append(
+                f"{settings['file']}: {counted(many, 'gap')} in the {what} without a value for more than"
+                f" {quantity(GAP * step, 's')} {'is' if many == 1 else 'are'} cut out, {quantity(float(cut.sum()), 's')} in all"
+            )
     grid = np.arange(skip_s + step / 2, period, step)
     if len(grid) < LEAST:
         raise LonghaulError(
             f"{settings['file']}: {len(grid)} values of the {what} in {quantity(period - skip_s, 's')}; a fit needs {LEAST}"
         )
     return Series(values[np.searchsorted(times, grid, side="right") - 1], step), settings
+
+
+def gaps(times: Floats, step_s: float, skip_s: float = 0.0, slot_s: float | None = None) -> Floats:
+    """How much of the time after each value but the last belongs to a gap, in s; whole slots, so that they keep their phase.
+
+    >>> gaps(np.array([0.0, 1.0, 101.0, 102.0]), 1.0).tolist(), gaps(np.array([0.0, 1.0, 101.0]), 1.0, slot_s=15.0).tolist()
+    ([0.0, 99.0, 0.0], [0.0, 90.0])
+    """
+    apart = times[1:] - np.maximum(times[:-1], skip_s)
+    found = np.where(apart > GAP * step_s, apart - step_s, 0.0)
+    return np.asarray(np.floor(found / slot_s) * slot_s if slot_s else found, dtype=np.float64)
 
 
 def settings_of(text: str) -> dict[str, Any]:
@@ -196,6 +242,11 @@ def distance(one: Floats, other: Floats) -> float:
     return float(np.abs(below[0] - below[1]).max())
 
 
+def distance_at(model: Floats, values: Floats) -> float:
+    """The distance of a model and a measurement, both at the measurement's resolution."""
+    return distance(as_fine(model, values), as_fine(values, values))
+
+
 def memories(series: Series) -> tuple[float, float, float]:
     """The part of the variance that a slow process has, its time constant, and that of the fast one (in s), by least squares of the
     autocorrelation of normal scores."""
@@ -220,7 +271,24 @@ def _nice(seconds: float) -> str:
     """A time as it is written, to two digits, at least 1 ms."""
     digits = 1 - math.floor(math.log10(max(seconds, 1e-3)))
     rounded = max(round(seconds, digits), 0.001)
-    return f"{rounded:.10g} s" if rounded >= 1.0 else f"{rounded * 1e3:.10g} ms"
+    return f"{plain(rounded, 10)} s" if rounded >= 1.0 else f"{plain(rounded * 1e3, 10)} ms"
+
+
+def plain(value: float, digits: int) -> str:
+    """A number with so many digits and no exponent, which a scenario does not permit.
+
+    >>> plain(1.00227e6, 6), plain(12004.0, 4), plain(1.5e-5, 3), plain(0.0, 3)
+    ('1002270', '12004', '0.000015', '0')
+    """
+    magnitude = math.floor(math.log10(abs(value))) if value else 0
+    text = f"{value:.{min(max(digits - 1 - magnitude, 0), 15)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _at(at_s: float, every_s: float) -> str:
+    """When a table begins, as it is written: less than the time that is written for `every`."""
+    at, every = read_in(_nice(at_s), "s") or 0.0, read_in(_nice(every_s), "s") or 1.0
+    return _nice(at_s) if at < every else "0 s"
 
 
 def _quantiles(values: Floats) -> Floats:
@@ -312,8 +380,8 @@ def _added(values: Floats) -> list[str]:
 def _of_delay(every_s: float, values: Floats, at_s: float = 0.0) -> dict[str, Any]:
     alike = round(min(max(autocorrelation(normal_scores(values), 1), 0.0), 0.99), 2) if len(values) > 4 else 0.0
     table: dict[str, Any] = {"every": _nice(every_s)}
-    if at_s > 0.0:
-        table["at"] = _nice(at_s)
+    if at_s > 0.0 and (at := _at(at_s, every_s)) != "0 s":
+        table["at"] = at
     if alike >= 0.05:
         table["correlation"] = alike
     return table | {"delay": {"kind": "table", "values": _added(values)}}
@@ -346,12 +414,32 @@ def fit_delay(series: Series, slot_s: float | None, averaged: bool = False) -> t
             f"slots of {quantity(slot_s, 's')} are too long for {quantity(len(values) * series.step_s, 's')} of delays"
         )
     rows = rows[: len(rows) // many * many].reshape(-1, many)
-    levels = np.median(rows, axis=1)
+    base, levels, inside = min((_parted(rows, one, float(values.min())) for one in _LEVELS), key=_apart(values))
+    slow = _of_delay(many * series.step_s, levels, at_s=phase * series.step_s)
+    return base, [slow, _of_delay(series.step_s, inside)]
+
+
+def _parted(rows: Floats, share: float, least: float) -> tuple[float, Floats, Floats]:
+    """Delays in rows, one for each slot, as a base, what each slot adds and what each value adds, neither below zero; the level of a slot
+    is this quantile of it, and the base not below the least value."""
+    levels = np.quantile(rows, share, axis=1)
     inside = (rows - levels[:, None]).ravel()
-    lowest = float(np.quantile(inside, _RAREST))
-    base = max(float(levels.min()) + lowest, 0.0)
-    slow = _of_delay(many * series.step_s, levels - levels.min(), at_s=phase * series.step_s)
-    return base, [slow, _of_delay(series.step_s, inside - lowest)]
+    # Slot and value are drawn alone: the least of both must not go below what was measured.
+    lowest = max(float(np.quantile(inside, _RAREST)), least - float(levels.min()))
+    return float(levels.min()) + lowest, levels - levels.min(), np.maximum(inside - lowest, 0.0)
+
+
+def _apart(values: Floats) -> Callable[[tuple[float, Floats, Floats]], float]:
+    """How far the sum of the parts is from these values."""
+    shares = np.concatenate([[0.0], np.linspace(0, 1, PARTS + 1)[1:-1], [1.0]])
+    drawn = (np.arange(200) + 0.5) / 200
+
+    def distance_of(parts: tuple[float, Floats, Floats]) -> float:
+        base, levels, inside = parts
+        slow, fast = (np.interp(drawn, shares, _quantiles(one)) for one in (levels, inside))
+        return distance_at(base + (slow[:, None] + fast[None, :]).ravel(), values)
+
+    return distance_of
 
 
 def fit_losses(found: Losses | None, mean: float | None) -> Any:
@@ -361,10 +449,10 @@ def fit_losses(found: Losses | None, mean: float | None) -> Any:
         return None
     one_way = 1 - math.sqrt(1 - min(share, 0.999))
     if found is None or found.burst < 1.2 / (1 - share):
-        return f"{100 * one_way:.3g} %"
+        return f"{plain(100 * one_way, 3)} %"
     bad = found.burst * found.step_s
     good = bad * (1 - one_way) / one_way
-    return {"kind": "gilbert_elliott_time", "good": f"{good:.4g} s", "bad": _nice(bad)}
+    return {"kind": "gilbert_elliott_time", "good": f"{plain(good, 4)} s", "bad": _nice(bad)}
 
 
 def link_of(measured: Measured, slot_s: float | None, averaged: bool, like: str | None) -> dict[str, Any]:
@@ -379,12 +467,16 @@ def link_of(measured: Measured, slot_s: float | None, averaged: bool, like: str 
     link: dict[str, Any] = {"name": "link", "ends": ["ground", "terminal"]}
     wander: dict[str, list[dict[str, Any]]] = {"both": [], "forward": [], "reverse": []}
     of_profile = list(model["both"].get("wander", ()))
+    #: What comes from the profile.
+    taken: list[str] = []
     if measured.delay is not None:
         base, tables = fit_delay(measured.delay, slot_s, averaged)
-        link["delay"] = f"{1e3 * base:.6g} ms"
+        link["delay"] = f"{plain(1e3 * base, 7)} ms"
         wander["both"] += tables
     else:
-        link |= {key: model["both"][key] for key in ("delay", "jitter") if key in model["both"]}
+        others = {key: model["both"][key] for key in ("delay", "jitter") if key in model["both"]}
+        link |= others
+        taken += [*others, *(["the delays of wander"] if any("delay" in table for table in of_profile) else [])]
         wander["both"] += [_only(table, "delay") for table in of_profile if "delay" in table]
     for side, series, other in (("forward", measured.down, "down"), ("reverse", measured.up, "up")):
         settings: dict[str, Any] = {}
@@ -392,20 +484,23 @@ def link_of(measured: Measured, slot_s: float | None, averaged: bool, like: str 
             if slot_s and (broken := handovers(series, slot_s)):
                 start, length, series = broken
                 settings["outages"] = [
-                    {"start": _nice(start), "every": _nice(slot_s), "duration": _nice(length), "mode": "hold"}
+                    {"start": _at(start, slot_s), "every": _nice(slot_s), "duration": _nice(length), "mode": "hold"}
                 ]
             mean, tables = fit_rate(series)
-            settings["rate"] = f"{mean / 1e6:.6g} Mbit/s"
+            settings["rate"] = f"{plain(mean / 1e6, 6)} Mbit/s"
             wander[side] += tables
         elif like:
             settings["rate"] = model[other]["rate"]
+            taken.append(f"the rate {other} and how it wanders")
             wander[side] += [_only(table, "rate") for table in of_profile if "spread" in table or "factors" in table]
         elif measured.down is not None:
-            settings["rate"] = f"{float(measured.down.values.mean()) / 1e7:.6g} Mbit/s"
+            settings["rate"] = f"{plain(float(measured.down.values.mean()) / 1e7, 6)} Mbit/s"
             measured.notes.append("the rate up is not measured: a tenth of that down is assumed, and that it stays")
         settings["queue"] = {**model["both"], **model[other]}.get("queue", "100 ms")
         link[side] = settings
-    measured.notes.append(f"queues are assumed: {link['forward']['queue']} down, {link['reverse']['queue']} up")
+    measured.notes.append(
+        f"queues are {f'those of the profile {like}' if like else 'assumed'}: {link['forward']['queue']} down, {link['reverse']['queue']} up"
+    )
     for side in ("forward", "reverse"):
         # What a direction gives takes the place of the link's list.
         if wander[side]:
@@ -416,7 +511,11 @@ def link_of(measured: Measured, slot_s: float | None, averaged: bool, like: str 
     if loss is not None:
         link["loss"] = loss
     elif measured.losses is None and measured.mean_loss is None:
-        link |= {key: model["both"][key] for key in ("loss", "outages") if key in model["both"]}
+        others = {key: model["both"][key] for key in ("loss", "outages") if key in model["both"]}
+        link |= others
+        taken += others
+    if taken:
+        measured.notes.append(f"not measured, and so of the profile {like}: {', '.join(taken)}")
     return link
 
 
@@ -439,12 +538,13 @@ _SCENARIO = """\
 name = "A download over a link like one that was measured"
 
 [run]
-duration = "{seconds:.6g} s"
+duration = "{seconds} s"
 
 [[flow]]
 name = "download"
 from = "ground"
 to = "terminal"
+tcp = {{ variant = "linux", congestion = "cubic" }}
 """
 
 
@@ -458,7 +558,7 @@ def scenario_text(link: Mapping[str, Any], seconds: float = 120.0) -> str:
     for side in ("forward", "reverse"):
         if side in link:
             lines += ["", f"[link.{side}]"] + [f"{key} = {toml.value(value)}" for key, value in link[side].items()]
-    head, _, flow = _SCENARIO.format(seconds=seconds).partition("[[flow]]")
+    head, _, flow = _SCENARIO.format(seconds=plain(seconds, 6)).partition("[[flow]]")
     return head + "\n".join(lines) + "\n\n[[flow]]" + flow
 
 
@@ -473,7 +573,9 @@ def modelled(link: Mapping[str, Any], side: str, what: str, like: Series) -> Flo
 
 def as_fine(values: Floats, like: Floats) -> Floats:
     """Values rounded as those of a measurement that has few different ones: a delay in whole ms has steps, and no model has them."""
-    different = np.unique(like)
+    # Equal values may differ in the last bits.
+    apart = max(1e-9 * float(np.abs(like).max()), 1e-12)
+    different = np.unique(np.round(like / apart) * apart)
     if len(different) < 2 or len(different) > 200 or len(different) > len(like) // 5:
         return values
     step = float(np.diff(different).min())
@@ -486,7 +588,7 @@ def score(what: str, series: Series, model: Floats, of_first_half: Floats, avera
         model, of_first_half = (
             np.convolve(one, np.full(averaged, 1 / averaged), "valid") for one in (model, of_first_half)
         )
-    model, of_first_half = (as_fine(one, series.values) for one in (model, of_first_half))
+    of_first_half, model = (as_fine(one, series.values) for one in (of_first_half, model))
     first, second = series.halves()
     at = (0.0, 0.05, 0.5, 0.95, 1.0)
     scores, other = normal_scores(series.values), normal_scores(model[: 4 * len(series.values)])
@@ -500,8 +602,8 @@ def score(what: str, series: Series, model: Floats, of_first_half: Floats, avera
         what,
         tuple(float(one) for one in np.quantile(series.values, at)),
         tuple(float(one) for one in np.quantile(model, at)),
-        distance(series.values, model),
-        distance(second.values, of_first_half),
+        distance(as_fine(series.values, series.values), model),
+        distance(as_fine(second.values, series.values), of_first_half),
         distance(first.values, second.values),
         memory,
     )
@@ -521,6 +623,26 @@ class Fit:
         """The measurements in the order of the scores."""
         return [one for one in (self.measured.down, self.measured.up, self.measured.delay) if one is not None]
 
+    def warnings(self) -> list[str]:
+        """Of each quantity that the model does not have."""
+        return [
+            f"WARNING: the model of the {one.what} is {one.in_sample:.3f} from the measurement (1 is nothing in common): do not use it"
+            for one in self.scores
+            if one.in_sample > FAIR[2]
+        ]
+
+    def notes(self) -> list[str]:
+        """What the numbers do not show."""
+        tables = [f"tables leave out the rarest {100 * _RAREST} % at each end"] if self.scores else []
+        return [*self.measured.notes, *tables]
+
+    def verdict(self) -> str:
+        """How well the link fits as a whole, in a line: as its worst quantity does."""
+        order = ["good", "fair", "poor"]
+        each = [f"{one.what} {one.verdict()} ({one.in_sample:.3f}, halves {one.of_halves:.3f})" for one in self.scores]
+        worst = max((one.verdict() for one in self.scores), key=order.index, default="nothing was compared")
+        return f"the fit is {worst}: {', '.join(each)}"
+
     def text(self, sources: Sequence[str] = ()) -> str:
         """The scenario, with what was measured and how well it fits as comments."""
         lines = [f"fitted by `longhaul profile` to {', '.join(sources) or 'a measurement'}"]
@@ -531,23 +653,24 @@ class Fit:
                 f"loss: {found.lost} of {found.probes} probes ({100 * found.share:.3g} %) in {found.bursts} bursts of"
                 f" {found.burst:.3g} on average; half of it on the way there and half on the way back is assumed"
             )
-        lines += [f"note: {note}" for note in self.measured.notes]
-        if self.scores:
-            lines.append(f"note: tables leave out the rarest {100 * _RAREST} % at each end")
+        lines += self.warnings()
+        lines += [f"note: {note}" for note in self.notes()]
         lines.append("a fit describes the time that it was made from: compare the halves with the model above")
+        if self.scores:
+            lines.append(self.verdict())
         return "".join(f"# {line}\n" for line in lines) + scenario_text(self.link)
 
 
 def lines_of(one: Score) -> list[str]:
     """A score in words."""
-    unit = "s" if one.what == "delay" else "bit/s"
+    unit, what = ("s", "delay one way") if one.what == "delay" else ("bit/s", one.what)
     shown = [", ".join(quantity(value, unit) for value in values) for values in (one.measured, one.modelled)]
     return [
-        f"{one.what}: least, 5 %, median, 95 %, most: measured {shown[0]}",
-        f"{one.what}: the same of the model: {shown[1]}",
-        f"{one.what}: distance (Kolmogorov, Smirnov) of model and measurement {one.in_sample:.3f}; of a model of the first half and the"
+        f"{what}: least, 5 %, median, 95 %, most: measured {shown[0]}",
+        f"{what}: the same of the model: {shown[1]}",
+        f"{what}: distance (Kolmogorov, Smirnov) of model and measurement {one.in_sample:.3f}; of a model of the first half and the"
         f" second half {one.held_out:.3f}; of the two halves {one.of_halves:.3f}",
-        f"{one.what}: autocorrelation "
+        f"{what}: autocorrelation "
         + ", ".join(
             f"after {quantity(lag, 's')} {seen:.2f} (model {made:.2f})" for lag, (seen, made) in one.memory.items()
         ),
@@ -577,12 +700,64 @@ def fit(measured: Measured, slot_s: float | None = None, averaged: bool = False,
         averages = round(slot_s / series.step_s) if averaged and slot_s and what == "delay" else 1
         scores.append(score(name, series, model, modelled(half, side, what, series), averages))
         models.append(np.convolve(model, np.full(averages, 1 / averages), "valid") if averages > 1 else model)
+        if what == "delay":
+            measured.notes += _spikes(series, models[-1], slot_s, "outages" in link.get("forward", {}))
         if what == "rate" and np.median(series.values) < 0.3 * np.quantile(series.values, 0.95):
             measured.notes.append(
                 f"half of the values of the {name} are below a third of its 95 %: where the sender had little to send, a rate is what"
                 " was sent and not what the link carries"
             )
+    measured.notes += _contradictions(link, measured)
     return Fit(link, scores, measured, models)
+
+
+def _spikes(series: Series, model: Floats, slot_s: float | None, held: bool) -> list[str]:
+    """That delays are far above all of the model, and where in slots they are."""
+    values, most = series.values, float(model.max())
+    above = np.flatnonzero(values > most)
+    median = float(np.median(values))
+    if not len(above) or float(values.max()) - median < 1.5 * (most - median):
+        return []
+    text = (
+        f"{len(above):,} of the {len(values):,} values of the delay ({plain(100 * len(above) / len(values), 2)} %) are above"
+        f" {quantity(most, 's')}, up to {quantity(float(values.max()), 's')}, which the model leaves out"
+    )
+    many = round(slot_s / series.step_s) if slot_s else 0
+    if many >= 20:
+        # The twentieth of a slot that has most of them.
+        width = many // 20
+        places = np.sort(above % many)
+        around = np.concatenate([places, places + many])
+        inside = np.searchsorted(around, places + width) - np.arange(len(places))
+        if int(inside.max()) > 0.8 * len(places):
+            begin = float(places[int(inside.argmax())]) * series.step_s
+            text += (
+                f"; {int(inside.max()):,} of them lie within {quantity(width * series.step_s, 's')} from {quantity(begin, 's')} on of each"
+                f" {quantity(slot_s, 's')}, "
+            )
+            text += "where the link's outages hold packets" if held else 'as outages with mode = "hold" make them'
+    return [text]
+
+
+def _contradictions(link: Mapping[str, Any], measured: Measured) -> list[str]:
+    """That a flow with the measured loss carries far less than the measured rate, by the formula of Mathis and others (1997)."""
+    share = measured.losses.share if measured.losses else (measured.mean_loss or 0.0)
+    one_way = 1 - math.sqrt(1 - min(share, 0.999))
+    delay = float(measured.delay.values.mean()) if measured.delay else read_in(link.get("delay"), "s")
+    if one_way <= 0.0 or not delay:
+        return []
+    events = one_way / max(measured.losses.burst if measured.losses else 1.0, 1.0)
+    carried = 1460 * 8 * math.sqrt(1.5 / events) / (2 * delay)
+    both = (("down", measured.down), ("up", measured.up))
+    rates = [(float(series.values.mean()), side) for side, series in both if series]
+    more = [f"{quantity(rate, 'bit/s')} {side}" for rate, side in rates if carried < 0.5 * rate]
+    if not more:
+        return []
+    return [
+        f"with this loss, {plain(100 * one_way, 3)} % one way, and a round trip of {quantity(2 * delay, 's')} a TCP flow carries about"
+        f" {quantity(carried, 'bit/s')} (Mathis), and {' and '.join(more)} {'were' if len(more) > 1 else 'was'} measured: flows did not"
+        " lose what probes lost (probes are policed, or losses cluster); without the line loss the link carries the measured rate"
+    ]
 
 
 def draw(found: Fit, file: Path) -> None:

@@ -73,11 +73,11 @@ def profile(
         else:
             delay, loss = _once(delay, file, "the delay"), loss or file
     if down:
-        measured.down = fitting.read(down, "rate", skip_s)[0]
+        measured.down = fitting.read(down, "rate", skip_s, slot_s, measured.notes)[0]
     if up:
-        measured.up = fitting.read(up, "rate", skip_s)[0]
+        measured.up = fitting.read(up, "rate", skip_s, slot_s, measured.notes)[0]
     if delay:
-        measured.delay, settings = fitting.read(delay, "delay", skip_s)
+        measured.delay, settings = fitting.read(delay, "delay", skip_s, slot_s, measured.notes)
         if _OF_DISH in str(settings.get("column", "")):
             mean, slot_s = True, slot_s or 15.0
     if loss:
@@ -95,13 +95,19 @@ def profile(
         messages.print(f"figure: {figure}", markup=False)
     if out is None:
         typer.echo(text, nl=False)
+        for line in found.warnings():
+            messages.print(line, markup=False, highlight=False, style="bold red")
         return
     from ..files import write_atomically
 
     write_atomically(out, text)
-    for line in [line for one in found.scores for line in fitting.lines_of(one)] + measured.notes:
+    for line in [line for one in found.scores for line in fitting.lines_of(one)] + found.notes():
         messages.print(line, markup=False, highlight=False)
+    for line in found.warnings():
+        messages.print(line, markup=False, highlight=False, style="bold red")
     typer.echo(f"{out}: longhaul run {out} --report")
+    if found.scores:
+        messages.print(found.verdict(), markup=False, highlight=False, style="bold")
 
 
 def _once(given: str | None, file: str, what: str) -> str:

@@ -42,7 +42,7 @@ def suite(
         "-c",
         metavar="NAME|FILE.toml",
         autocompletion=starting_with(lambda: _all("congestion")),
-        help="Candidate: a congestion control, or a file with settings of [tcp]; may be repeated, or a list with commas.",
+        help="Candidate: a congestion control, or a file with settings of \\[tcp]; may be repeated, or a list with commas.",
     ),
     policy: list[str] | None = typer.Option(
         None,
@@ -55,7 +55,7 @@ def suite(
         "--queue",
         metavar="NAME|FILE.toml",
         autocompletion=starting_with(lambda: _all("queues")),
-        help="Candidate of a suite of queues: a discipline, or a file with settings of [queue]; may be repeated, or a list with commas.",
+        help="Candidate of a suite of queues: a discipline, or a file with settings of \\[queue]; may be repeated, or a list with commas.",
     ),
     quick: bool = typer.Option(False, "--quick", help="Three seeds and shorter runs, to look at; else five seeds."),
     seeds: int | None = typer.Option(
