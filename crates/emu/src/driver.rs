@@ -163,7 +163,7 @@ impl Live {
         }
     }
 
-    /// Has links go on by other scripts. The loop knows them within [`LONGEST_SLEEP`], and before the next packet.
+    /// Has links go on by other scripts, which hold within 50 ms (`LONGEST_SLEEP`) and before the next packet.
     pub fn change(&self, changes: Vec<LinkChange>) {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner).extend(changes);
         self.has_changes.store(true, Ordering::Release);

@@ -534,9 +534,7 @@ def _reference(figure: dict[str, Any], result: Result, links: Sequence[course.Li
         return
     of = f", {quantity(share.values[0], 'bit/s')}" if share.constant else ""
     values = share.before(times) if share.constant else share.mean(times)
-    figure["series"].append(
-        {"reference": True, "axis": axis, "label": f"equal share of the path{of}", **line(values)}
-    )
+    figure["series"].append({"reference": True, "axis": axis, "label": f"equal share of the path{of}", **line(values)})
 
 
 def _means(times: Values, rows: NDArray[np.float64], each: int) -> tuple[Values, NDArray[np.float64]]:

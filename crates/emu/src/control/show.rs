@@ -3,7 +3,7 @@
 use crate::driver::LinkReading;
 use longhaul_path::DropCause;
 use longhaul_scenario::Network;
-use longhaul_units::{Duration, Id, LinkId, Rate};
+use longhaul_units::{Figure, Id, LinkId, readable};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -50,10 +50,11 @@ pub fn lines(links: &[Value], before: &[Value]) -> Vec<String> {
             number(link, "at_s") - number(earlier, "at_s"),
             number(link, "sent_bytes") - number(earlier, "sent_bytes"),
         );
-        let carried = if seconds > 0.0 { 8e-6 * bytes / seconds } else { 0.0 };
-        let rate = Rate::from_bps(whole("rate_bps"));
-        let delay = Duration::from_secs_f64(number(link, "delay_s"));
-        let mut text = format!("{name:<widest$}  {carried:8.3} of {rate}, {delay}");
+        let carried = readable(if seconds > 0.0 { 8.0 * bytes / seconds } else { 0.0 }, Figure::Rate);
+        // What wanders has all digits.
+        let rate = readable(number(link, "rate_bps"), Figure::Rate);
+        let delay = readable(number(link, "delay_s"), Figure::Time);
+        let mut text = format!("{name:<widest$}  {carried:>11} of {rate}, {delay}");
         let loss = number(link, "loss");
         if loss > 0.0 {
             let _ = write!(text, ", loss {:.3} %", loss * 100.0);
@@ -139,8 +140,8 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "sat.forward    10.000 of 50 Mbit/s, 250 ms, loss 1.000 %, down; queue 3 (4.5 kB); dropped 7, 2 in outages",
-                "s               0.000 of 50 Mbit/s, 250 ms, loss 1.000 %, down; queue 3 (4.5 kB); dropped 7, 2 in outages",
+                "sat.forward    10 Mbit/s of 50 Mbit/s, 250 ms, loss 1.000 %, down; queue 3 (4.5 kB); dropped 7, 2 in outages",
+                "s                0 bit/s of 50 Mbit/s, 250 ms, loss 1.000 %, down; queue 3 (4.5 kB); dropped 7, 2 in outages",
             ]
         );
     }
