@@ -131,8 +131,7 @@ pub struct Live {
     dropped: AtomicU64,
     latest_ns: AtomicU64,
     notices: Mutex<Vec<String>>,
-    /// There are changes of links that have not been made.
-    has_changes: AtomicBool,
+    /// Changes of links that have not been made.
     changes: Mutex<Vec<LinkChange>>,
     /// Somebody waits for readings of links.
     is_asked: AtomicBool,
@@ -163,10 +162,9 @@ impl Live {
         }
     }
 
-    /// Has links go on by other scripts, which hold within 50 ms (`LONGEST_SLEEP`) and before the next packet.
+    /// Has links go on by other scripts. They are taken up within 50 ms, and before the next packet.
     pub fn change(&self, changes: Vec<LinkChange>) {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner).extend(changes);
-        self.has_changes.store(true, Ordering::Release);
     }
 
     /// How links are now, in the order of their numbers; as they were at the last look, if the loop does not answer.
@@ -179,13 +177,8 @@ impl Live {
     }
 
     fn take_changes(&self) -> Vec<LinkChange> {
-        if !self.has_changes.load(Ordering::Acquire) {
-            return vec![];
-        }
         // Whoever holds it is not waited for: the next turn comes soon.
-        let Ok(mut changes) = self.changes.try_lock() else { return vec![] };
-        self.has_changes.store(false, Ordering::Relaxed);
-        std::mem::take(&mut *changes)
+        self.changes.try_lock().map(|mut changes| std::mem::take(&mut *changes)).unwrap_or_default()
     }
 
     fn answer(&self, read: impl FnOnce() -> Vec<LinkReading>) {

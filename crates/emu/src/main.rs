@@ -283,7 +283,8 @@ enum Whose {
 fn main() -> ExitCode {
     let line: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     if line.first().is_some_and(|program| mahimahi::is_name(program)) {
-        let result = Signals::watch().and_then(|signals| match run_mahimahi(&line, &signals) {
+        let prepared = own_run::prepare().and_then(|()| Signals::watch());
+        let result = prepared.and_then(|signals| match run_mahimahi(&line, &signals) {
             Err(Error::Interrupted) => Ok(after_signal(&signals)),
             result => result,
         });
@@ -355,18 +356,21 @@ fn run_mahimahi(line: &[String], signals: &Signals) -> Result<ExitCode, Error> {
         bounds: Bounds::default(),
         ..shell::Options::default()
     };
-    let outcome = shell::run(&scenario, &options, signals)?;
-    for text in outcome.moved.warnings.iter().chain(&outcome.moved.invalid) {
+    let shell::Outcome { moved, status, .. } = shell::run(&scenario, &options, signals)?;
+    for text in moved.warnings.iter().chain(&moved.invalid).chain(&moved.notes) {
         warn(text);
     }
-    if outcome.status.signal() == Some(INTERRUPT) && !signals.by_process() {
+    Ok(ended_by_signal(status, signals).unwrap_or_else(|| ExitCode::from(status_of(status))))
+}
+
+/// The exit status if a signal has ended the command or this process. Ctrl-C that has ended the command ends this process too, as it
+/// would without the emulator.
+fn ended_by_signal(status: ExitStatus, signals: &Signals) -> Option<ExitCode> {
+    // First, since the key can be noticed here only after the command has ended by it.
+    if status.signal() == Some(INTERRUPT) && !signals.by_process() {
         end_by_interrupt();
     }
-    Ok(if signals.stop.load(Ordering::Relaxed) {
-        after_signal(signals)
-    } else {
-        ExitCode::from(status_of(outcome.status))
-    })
+    signals.stop.load(Ordering::Relaxed).then(|| after_signal(signals))
 }
 
 fn report(cli: &Cli, error: &Error) {
@@ -492,14 +496,8 @@ fn run_shell(arguments: &ShellArguments, may_print: bool, signals: &Signals) -> 
     if !arguments.quiet {
         print_moved(moved);
     }
-    // First, since the key can be noticed here only after the command has ended by it.
-    if outcome.status.signal() == Some(INTERRUPT) && !signals.by_process() {
-        end_by_interrupt();
-    }
-    if signals.stop.load(Ordering::Relaxed) {
-        return Ok(after_signal(signals));
-    }
-    Ok(arguments.stats.status(moved, status_of(outcome.status)))
+    let ended = ended_by_signal(outcome.status, signals);
+    Ok(ended.unwrap_or_else(|| arguments.stats.status(moved, status_of(outcome.status))))
 }
 
 const INTERRUPT: i32 = signal_hook::consts::SIGINT;

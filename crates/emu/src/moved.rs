@@ -25,7 +25,7 @@ pub struct Moved {
     pub announced: Vec<String>,
     /// Other notices for the user.
     pub warnings: Vec<String>,
-    /// What else there is to know.
+    /// What was written beside the summary.
     pub notes: Vec<String>,
     /// What hosts have lost by themselves: of each its name, and counters that are not 0.
     pub losses: Vec<(String, Vec<Loss>)>,

@@ -9,7 +9,7 @@ use crate::driver::{self, Live, Status, Watcher, ports};
 use crate::frame::Frame;
 use crate::internet::Opened;
 use crate::kernel::TcpOf;
-use crate::lateness::Bounds;
+use crate::lateness::{Bounds, Lateness};
 use crate::mahimahi::log::{Log, LogSpec};
 use crate::moved::Moved;
 use crate::names::{self, Reach, View};
@@ -177,14 +177,19 @@ pub fn run(scenario: &Scenario, options: &Options, signals: &Signals) -> Result<
 struct Watch {
     taps: Taps,
     logs: Vec<(LinkId, Log)>,
+    /// When it has looked last.
+    looked: Instant,
 }
+
+/// Logs are brought up to date so often.
+const LOOK: longhaul_units::Duration = longhaul_units::Duration::from_millis(100);
 
 impl Watch {
     fn new(network: &Network, taps: Taps, specs: &[LogSpec]) -> Result<Watch, Error> {
         let link = |spec: &LogSpec| network.links.position(|link| link.name == spec.link);
         let logs = specs.iter().filter_map(|spec| Some((link(spec)?, spec.clone())));
         let logs = logs.map(|(link, spec)| Ok((link, Log::new(spec)?))).collect::<Result<Vec<_>, Error>>()?;
-        Ok(Watch { taps, logs })
+        Ok(Watch { taps, logs, looked: Instant::ZERO })
     }
 
     fn log(&mut self, link: LinkId) -> impl Iterator<Item = &mut Log> {
@@ -223,6 +228,15 @@ impl Watcher for Watch {
     fn begin(&mut self, clock: Clock) {
         self.taps.begin(clock);
         self.logs.iter_mut().for_each(|(_, log)| log.begin(clock));
+    }
+    fn next(&self) -> Instant {
+        if self.logs.is_empty() { Instant::FAR_FUTURE } else { self.looked + LOOK }
+    }
+    /// An hour without a packet is not written when the next one comes.
+    fn look(&mut self, now: Instant, _world: &mut World, _lateness: &Lateness) {
+        // What happened before the look before this one has been noted.
+        let until = std::mem::replace(&mut self.looked, now);
+        self.logs.iter_mut().for_each(|(_, log)| log.look(until));
     }
 }
 

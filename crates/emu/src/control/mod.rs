@@ -31,8 +31,8 @@ const TICK: time::Duration = time::Duration::from_millis(20);
 const PATIENCE: time::Duration = time::Duration::from_secs(1);
 /// The longest request in bytes.
 const LONGEST: u64 = 64 << 10;
-/// What is set holds so long after it has arrived: the thread that moves packets knows it by then, so that it holds from its time on
-/// for every packet.
+/// What is set holds so long after it has arrived. A busy thread has taken it up by then; one that sleeps does so before its next
+/// packet.
 const LEAD: Duration = Duration::from_millis(20);
 
 /// An emulator that can be controlled.

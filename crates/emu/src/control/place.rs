@@ -15,7 +15,8 @@ const SUFFIX: &str = ".sock";
 /// The directories that may be the user's, the first ones rather.
 fn candidates() -> Vec<PathBuf> {
     let uid = own_run::caller().map_or_else(geteuid, |(uid, _)| uid);
-    if uid.is_root() {
+    // Root of a user namespace may have a `/run` that nobody else sees.
+    if uid.is_root() && !own_run::in_user_namespace() {
         return vec!["/run/longhaul-emu-control".into()];
     }
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|place| place.is_absolute());
@@ -63,8 +64,7 @@ impl Socket {
     /// # Errors
     /// A name that is none or another emulator's; what the system refuses.
     pub fn open(name: &str) -> Result<Socket, Error> {
-        let fits = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-        if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(fits) {
+        if !is_name(name) {
             let text = format!("--name {name}: a name has letters, digits, - and _, at most {LONGEST_NAME}");
             return Err(Error::Unsupported(text));
         }
@@ -79,8 +79,12 @@ impl Socket {
             }
             fs::remove_file(&path).map_err(failed)?;
         }
-        let listener = UnixListener::bind(&path).map_err(failed)?;
+        // Whoever looks for emulators meets it only when it listens.
+        let hidden = path.with_file_name(format!(".{name}"));
+        let _ = fs::remove_file(&hidden);
+        let listener = UnixListener::bind(&hidden).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
+        fs::rename(&hidden, &path).map_err(failed)?;
         Ok(Socket { listener, path })
     }
 
@@ -101,6 +105,18 @@ impl Drop for Socket {
     }
 }
 
+fn is_name(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(fits)
+}
+
+/// The connection to the user's emulator of this name, if it runs. Others are left alone: a connection keeps an emulator from serving
+/// other requests until it is used.
+pub(super) fn one(name: &str) -> Option<UnixStream> {
+    let places = candidates().into_iter().filter(|place| is_name(name) && is_own(place).is_ok());
+    places.filter_map(|place| UnixStream::connect(place.join(format!("{name}{SUFFIX}"))).ok()).next()
+}
+
 /// The user's emulators that run: names and connections, by name.
 pub(super) fn all() -> Vec<(String, UnixStream)> {
     let mut found = vec![];
@@ -108,8 +124,11 @@ pub(super) fn all() -> Vec<(String, UnixStream)> {
         for entry in fs::read_dir(place).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             let Some(name) = name.strip_suffix(SUFFIX) else { continue };
-            if let Ok(stream) = UnixStream::connect(entry.path()) {
-                found.push((name.to_string(), stream));
+            match UnixStream::connect(entry.path()) {
+                Ok(stream) => found.push((name.to_string(), stream)),
+                // Of one that was killed.
+                Err(why) if why.kind() == ErrorKind::ConnectionRefused => drop(fs::remove_file(entry.path())),
+                Err(_) => {}
             }
         }
     }

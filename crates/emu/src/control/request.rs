@@ -101,27 +101,37 @@ pub fn running() -> Vec<String> {
 /// # Errors
 /// If there is none, or several; the emulator's message.
 pub fn ask(name: Option<&str>, request: &Value) -> Result<Value, Error> {
-    let all = place::all();
-    let names: Vec<&str> = all.iter().map(|(name, _)| &name[..]).collect();
-    let stream = match (name, &all[..]) {
-        (Some(wanted), _) => all.iter().find(|(name, _)| name == wanted).ok_or_else(|| {
-            let names = if names.is_empty() { "none".to_string() } else { names.join(", ") };
-            Error::Unsupported(format!(
-                "--name {wanted}: no emulator of this name and user is running; there are: {names}"
-            ))
-        })?,
-        (None, [one]) => one,
-        (None, []) => return Err(Error::Unsupported("no emulator of this user is running".to_string())),
-        (None, _) => {
-            let text = format!("several emulators are running: choose one with --name: {}", names.join(", "));
-            return Err(Error::Unsupported(text));
-        }
+    let (name, stream) = match name {
+        Some(wanted) => (wanted.to_string(), place::one(wanted).ok_or_else(|| nobody(wanted))?),
+        None => only()?,
     };
-    let failed = |why: std::io::Error| Error::system(format!("ask the emulator {}", stream.0), why);
-    exchange(&stream.1, request).map_err(failed).and_then(|answer| match answer["error"].as_str() {
+    let failed = |why: std::io::Error| Error::system(format!("ask the emulator {name}"), why);
+    exchange(&stream, request).map_err(failed).and_then(|answer| match answer["error"].as_str() {
         Some(why) => Err(Error::Unsupported(why.to_string())),
         None => Ok(answer),
     })
+}
+
+fn nobody(wanted: &str) -> Error {
+    let names = running();
+    let names = if names.is_empty() { "none".to_string() } else { names.join(", ") };
+    Error::Unsupported(format!(
+        "--name {wanted}: no emulator of this name and user is running; there are: {names}"
+    ))
+}
+
+/// The emulator that runs, if it is one.
+fn only() -> Result<(String, UnixStream), Error> {
+    let mut all = place::all();
+    match all.len() {
+        0 => Err(Error::Unsupported("no emulator of this user is running".to_string())),
+        1 => Ok(all.remove(0)),
+        _ => {
+            let names: Vec<String> = all.into_iter().map(|(name, _)| name).collect();
+            let text = format!("several emulators are running: choose one with --name: {}", names.join(", "));
+            Err(Error::Unsupported(text))
+        }
+    }
 }
 
 fn exchange(stream: &UnixStream, request: &Value) -> std::io::Result<Value> {

@@ -12,7 +12,10 @@ pub fn links(network: &Network, readings: &[LinkReading]) -> Vec<Value> {
     let of = |(number, reading): (usize, &LinkReading)| {
         let link = &network.links[LinkId::new(number)];
         let LinkReading { at, scripted, waiting, stats } = reading;
-        let loss = scripted.loss.map(|loss| loss.get()).or(link.config.loss.map(|loss| loss.mean_loss(FULL)));
+        // As on the wire: the script's, else that of a measurement, else the link's own.
+        let measured = || link.config.trace.loss.as_ref().map(|loss| loss.at(*at));
+        let own = || link.config.loss.map(|loss| loss.mean_loss(FULL));
+        let loss = scripted.loss.map(|loss| loss.get()).or_else(measured).or_else(own);
         link.declared.then(|| {
             json!({
                 "name": link.name,

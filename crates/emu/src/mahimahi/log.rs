@@ -9,10 +9,11 @@ use crate::Error;
 use crate::clock::Clock;
 use longhaul_units::Instant;
 use std::collections::VecDeque;
+use std::fmt::Arguments;
 use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
 /// A log that is wanted.
@@ -36,6 +37,8 @@ pub struct LogSpec {
 
 /// Text is handed to who writes it in pieces of so many bytes.
 const PIECE: usize = 1 << 16;
+/// So many pieces wait to be written at most.
+const WAITING: usize = 256;
 
 /// A log at work. Writing it is another thread's: who moves packets never waits for a disk.
 pub struct Log {
@@ -45,8 +48,10 @@ pub struct Log {
     next: (u64, usize),
     /// When packets came that are still there.
     inside: VecDeque<u64>,
-    writer: Option<Sender<Vec<u8>>>,
+    writer: Option<SyncSender<Vec<u8>>>,
     thread: Option<JoinHandle<std::io::Result<()>>>,
+    /// A piece was dropped, since too many waited to be written.
+    is_slow: bool,
 }
 
 impl Log {
@@ -57,7 +62,7 @@ impl Log {
     pub fn new(spec: LogSpec) -> Result<Log, Error> {
         let failed = |why| Error::system(format!("write the log {}", spec.file.display()), why);
         let mut file = File::create(&spec.file).map_err(failed)?;
-        let (writer, pieces) = channel::<Vec<u8>>();
+        let (writer, pieces) = sync_channel::<Vec<u8>>(WAITING);
         let thread = std::thread::spawn(move || pieces.iter().try_for_each(|piece| file.write_all(&piece)));
         let text = spec.head.clone().into_bytes();
         Ok(Log {
@@ -67,6 +72,7 @@ impl Log {
             inside: VecDeque::new(),
             writer: Some(writer),
             thread: Some(thread),
+            is_slow: false,
         })
     }
 
@@ -77,12 +83,15 @@ impl Log {
     }
 
     fn head(&mut self, start: u64) {
-        let config = self.spec.config.clone();
-        self.line(&format!("# init timestamp: {start}\n# base timestamp: 0\n# mahimahi config: {config}\n"));
+        let config = std::mem::take(&mut self.spec.config);
+        self.line(format_args!(
+            "# init timestamp: {start}\n# base timestamp: 0\n# mahimahi config: {config}\n"
+        ));
     }
 
-    fn line(&mut self, text: &str) {
-        self.text.extend_from_slice(text.as_bytes());
+    fn line(&mut self, text: Arguments<'_>) {
+        // Into memory, where nothing fails.
+        let _ = self.text.write_fmt(text);
         if self.text.len() >= PIECE {
             self.hand_over();
         }
@@ -90,8 +99,14 @@ impl Log {
 
     fn hand_over(&mut self) {
         let text = std::mem::take(&mut self.text);
-        // A disk that is full is reported at the end.
-        let _ = self.writer.as_ref().map(|writer| writer.send(text));
+        // A disk that is full or too slow is reported at the end.
+        let taken = self.writer.as_ref().map(|writer| writer.try_send(text));
+        self.is_slow |= matches!(taken, Some(Err(TrySendError::Full(_))));
+    }
+
+    /// Notes the opportunities up to a time, behind which nothing happens any more.
+    pub fn look(&mut self, until: Instant) {
+        self.catch_up(ms(until));
     }
 
     /// Notes the opportunities up to a time.
@@ -106,7 +121,7 @@ impl Log {
             if at > now {
                 return;
             }
-            self.line(&format!("{at} # {OPPORTUNITY}\n"));
+            self.line(format_args!("{at} # {OPPORTUNITY}\n"));
             self.next = if place + 1 < self.spec.at.len() { (round, place + 1) } else { (round + 1, 0) };
         }
     }
@@ -117,7 +132,7 @@ impl Log {
         // Opportunities of this millisecond may be used by it.
         self.catch_up(now.saturating_sub(1));
         self.inside.push_back(now);
-        self.line(&format!("{now} + {len}\n"));
+        self.line(format_args!("{now} + {len}\n"));
     }
 
     /// A packet has been delivered.
@@ -125,7 +140,7 @@ impl Log {
         let now = ms(now);
         self.catch_up(now);
         let came = self.inside.pop_front().unwrap_or(now);
-        self.line(&format!("{now} - {len} {}\n", now.saturating_sub(came)));
+        self.line(format_args!("{now} - {len} {}\n", now.saturating_sub(came)));
     }
 
     /// A packet was dropped by the queue.
@@ -136,21 +151,19 @@ impl Log {
         } else {
             self.inside.pop_back()
         };
-        self.line(&format!("# {now} d 1 {len}\n"));
+        self.line(format_args!("# {now} d 1 {len}\n"));
     }
 
     /// Writes what is left. Returns what went wrong.
     pub fn finish(mut self, now: Instant) -> Option<String> {
         self.catch_up(ms(now));
-        self.hand_over();
-        drop(self.writer.take());
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.send(std::mem::take(&mut self.text));
+        }
         let written = self.thread.take()?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        written.err().map(|why| format!("the log {} is not complete: {why}", self.spec.file.display()))
-    }
-
-    /// The direction of a link that it is of.
-    pub fn link(&self) -> &str {
-        &self.spec.link
+        let why = written.err().map(|why| why.to_string());
+        let why = why.or_else(|| self.is_slow.then(|| "the disk was too slow".to_string()))?;
+        Some(format!("the log {} is not complete: {why}", self.spec.file.display()))
     }
 }
 
