@@ -90,7 +90,7 @@ pub enum EcnUse {
     /// The policy reads [`Ack::marked`]. Packets are ECT(0), and without AccECN the receiver echoes each mark as it is (RFC 8257).
     Fraction,
     /// The policy reads [`Ack::marked`], and packets are ECT(1), where there is AccECN; otherwise packets are ECT(0), and a mark is a
-    /// [`CongestionKind::Loss`] (RFC 9331 sections 4.1 and 4.3).
+    /// [`CongestionKind::Loss`] (RFC 9331 sections 4.1 to 4.3).
     L4s,
 }
 

@@ -1,6 +1,6 @@
 //! The share of bytes that met congestion and were marked, as DCTCP and Prague estimate it.
 
-use crate::{Ack, Bytes, Inspection};
+use crate::{Ack, Bytes, Cut, Inspection, Window};
 
 /// alpha, a moving average over windows of data (RFC 8257 section 3.3).
 #[derive(Clone, Debug)]
@@ -35,10 +35,6 @@ impl MarkedShare {
         }
         (self.acked, self.marked) = (0, 0);
     }
-    /// The estimate, 0 to 1.
-    pub fn alpha(&self) -> f64 {
-        self.alpha
-    }
     /// Something was marked since the beginning.
     pub fn has_marks(&self) -> bool {
         self.known > 0
@@ -46,6 +42,11 @@ impl MarkedShare {
     /// Of so many bytes that the last ACK covers, those that were not marked.
     pub fn unmarked(&self, acked: Bytes) -> Bytes {
         acked.saturating_sub(self.news)
+    }
+    /// Half of alpha less, at least two segments.
+    pub fn cut(&self, window: &Window) -> Cut {
+        let left = (window.cwnd * (1.0 - self.alpha / 2.0)).max(2.0 * window.mss);
+        Cut { ssthresh: left, cwnd: left }
     }
     pub fn inspect(&self, inspection: &mut Inspection) {
         inspection.number("alpha", self.alpha);

@@ -55,6 +55,10 @@ impl SackBlocks {
     pub const fn len(&self) -> usize {
         self.len as usize
     }
+    /// Bytes on the wire of so many, padded to a multiple of four.
+    pub const fn wire_len_of(count: usize) -> u32 {
+        if count == 0 { 0 } else { 4 + 8 * count as u32 }
+    }
 }
 
 impl std::fmt::Debug for SackBlocks {
@@ -187,9 +191,7 @@ impl Options {
         if self.timestamps.is_some() {
             len += 12;
         }
-        if !self.sack.is_empty() {
-            len += 4 + 8 * self.sack.len() as u32;
-        }
+        len += SackBlocks::wire_len_of(self.sack.len());
         if self.mss.is_some() {
             len += 4;
         }

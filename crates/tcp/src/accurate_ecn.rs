@@ -1,7 +1,7 @@
 //! Accurate ECN feedback (RFC 9768): its handshake, what the receiver of packets counts and reports ([`Report`]), and what the
 //! sender of data makes of the peer's reports ([`Marks`]).
 
-use longhaul_segment::{Ecn, EcnCounters, EcnOrder, Flags, Segment, SeqNumber};
+use longhaul_segment::{Ecn, EcnCounters, EcnOrder, Flags, SackBlocks, Segment, SeqNumber};
 
 /// The three bits of the ACE field (section 3.2.2): AE, CWR, ECE.
 const ACE: Flags = Flags(0x1c0);
@@ -57,7 +57,7 @@ pub(crate) enum Feedback {
 
 impl Feedback {
     /// What a SYN-ACK grants to a client that has asked for accurate feedback (table 2). One with all bits is from a server that
-    /// returns what it does not understand. The reserved 0b101 is accurate, for future use.
+    /// copies the SYN's bits. The reserved 0b101 is accurate, for future use.
     pub fn granted(syn_ack: Flags) -> Feedback {
         match ace(syn_ack) {
             0b000 | 0b111 => Feedback::None,
@@ -70,9 +70,9 @@ impl Feedback {
 /// The bits of a SYN that asks for accurate feedback.
 pub(crate) const ASKED: Flags = ACE;
 
-/// A SYN asks for accurate feedback.
+/// A SYN asks for accurate feedback: each but one without bits and that of RFC 3168, for what may come (section 3.1.3).
 pub(crate) fn is_asked(syn: Flags) -> bool {
-    syn.contains(ACE)
+    !matches!(ace(syn), 0b000 | 0b011)
 }
 
 /// The receiver's half: what has arrived, and how it is reported.
@@ -86,13 +86,13 @@ pub(crate) struct Report {
     ect0: u32,
     /// So many counters an option must have to hold all that have moved.
     needed: usize,
-    /// The ECN field of the last data.
+    /// The ECN field of the last packet.
     last: Ecn,
     /// Packets with CE since the last segment left.
     unreported: u32,
     /// This end may send the option.
     option: bool,
-    /// The peer has sent the option, so that it passes.
+    /// The peer has sent the option; as in Linux, none leaves before.
     option_passes: bool,
     /// An option left together with a report of this duplicate (its first number).
     beside_duplicate: Option<SeqNumber>,
@@ -102,7 +102,7 @@ pub(crate) struct Report {
     reflects: Option<Ecn>,
     /// No segment without SYN has arrived.
     awaits_first: bool,
-    /// What was learned of the path permits packets that are ECN-capable.
+    /// Nothing so far forbids ECN-capable packets.
     capable: bool,
     /// The timestamp of the segment at hand is later than those before.
     pub timestamp_advanced: bool,
@@ -134,7 +134,7 @@ impl Report {
         Report { option_passes: true, awaits_first: false, ..Report::new(option, Ecn::NotEct) }
     }
 
-    /// Packets may be ECN-capable, as far as is known of the path.
+    /// Nothing so far forbids ECN-capable packets.
     pub fn is_capable(&self) -> bool {
         self.capable
     }
@@ -146,14 +146,15 @@ impl Report {
     // The handshake.
 
     /// The same SYN, or one that no longer asks, again. A client that has sent both kinds has met a path that may drop the one:
-    /// nothing is ECN-capable (section 3.1.4.2).
+    /// nothing is ECN-capable (section 3.1.5).
     pub fn syn_repeated(&mut self, flags: Flags, ecn: Ecn) {
         self.syn = ecn;
         self.capable &= is_asked(flags);
     }
-    /// The bits of the SYN-ACK that leaves after so many others. The third has none, in case that a path drops them (section
-    /// 3.1.4.2).
-    pub fn syn_ack_flags(&self, before: u32) -> Flags {
+    /// The bits of the SYN-ACK that leaves after so many others. The third has none, in case that a path drops them; nothing is
+    /// ECN-capable from then on (section 3.1.5).
+    pub fn syn_ack_flags(&mut self, before: u32) -> Flags {
+        self.capable &= before < 2;
         if before < 2 { reflection(self.syn) } else { Flags::NONE }
     }
     /// The option of that SYN-ACK; a second one leaves without (section 3.2.3.2.2).
@@ -164,7 +165,11 @@ impl Report {
     pub fn reflect(&mut self, ecn: Ecn) {
         self.reflects = Some(ecn);
     }
-    /// The same for the SYN-ACK that opens the connection: its mark counts (section 3.2.1).
+    /// The next segment is to be an ACK without data, which reports the field of a SYN-ACK (section 3.2.2.1).
+    pub fn awaits_bare_ack(&self) -> bool {
+        self.reflects.is_some()
+    }
+    /// The same for the SYN-ACK that opens the connection: its mark counts (section 3.2.2.2).
     pub fn syn_ack_arrived(&mut self, segment: &Segment, ecn: Ecn) {
         self.reflect(ecn);
         self.ce_packets += u64::from(ecn == Ecn::Ce);
@@ -183,7 +188,8 @@ impl Report {
     fn note_option(&mut self, segment: &Segment) {
         self.option_passes |= segment.options.ecn_counters.is_some();
     }
-    /// A segment has arrived in the window, or a duplicate. True if it is to be reported at once (sections 3.2.2.5.1 and 3.2.3.3).
+    /// A segment has arrived in the window, or a duplicate. True if it is to be reported at once (section 3.2.2.5.1; where
+    /// the option reports it, any change of the field in data, as in Linux).
     pub fn arrived(&mut self, segment: &Segment, ecn: Ecn) -> bool {
         self.note_option(segment);
         if std::mem::take(&mut self.awaits_first) && ace(segment.flags) == 0 {
@@ -205,10 +211,10 @@ impl Report {
             self.ce_packets += 1;
             self.unreported += 1;
         }
+        let before = std::mem::replace(&mut self.last, ecn);
         if payload == 0 {
             return ecn == Ecn::Ce && self.unreported >= BARE_MARKS_TO_REPORT;
         }
-        let before = std::mem::replace(&mut self.last, ecn);
         let begins = if self.sends_option() { ecn != before } else { ecn == Ecn::Ce && before != Ecn::Ce };
         begins || self.unreported >= MARKS_TO_REPORT
     }
@@ -232,10 +238,10 @@ impl Report {
     fn counters(&self, count: usize) -> EcnCounters {
         EcnCounters::new(EcnOrder::Ect1First, &[self.ect1, self.ce, self.ect0][..count])
     }
-    /// How many SACK blocks and which option share so many bytes of options. Up to two blocks come before the option; of what is
+    /// How many SACK blocks, of so many that fit, and which option share so many bytes of options. Up to two blocks come before the option; of what is
     /// left the counters that have moved, then further blocks, then the other counters.
     pub fn share(&self, room: u32, blocks: usize) -> (usize, Option<EcnCounters>) {
-        let sack_len = |blocks: usize| if blocks == 0 { 0 } else { 4 + 8 * blocks as u32 };
+        let sack_len = SackBlocks::wire_len_of;
         let least = EcnCounters::wire_len_of(self.needed);
         let fitting = (0..=blocks).rev().find(|blocks| least + sack_len(*blocks) <= room);
         match fitting.filter(|fitting| self.sends_option() && *fitting >= blocks.min(2)) {
@@ -247,19 +253,16 @@ impl Report {
                     .unwrap_or(self.needed);
                 (blocks, Some(self.counters(count)))
             }
-            None => {
-                let fitting = (0..=blocks).rev().find(|blocks| sack_len(*blocks) <= room);
-                (fitting.unwrap_or(0), None)
-            }
+            None => (blocks, None),
         }
     }
     /// A segment leaves.
     pub fn sent(&mut self, segment: &mut Segment) {
         self.unreported = 0;
-        if segment.payload_len == 0 {
-            if let Some(ecn) = self.reflects.take() {
-                segment.flags = Flags(segment.flags.0 & !ACE.0) | reflection(ecn);
-            }
+        // Only an ACK without data and SACK blocks is read so (section 3.2.2.1); what comes later is a counter.
+        let is_bare = segment.payload_len == 0 && segment.options.sack.is_empty();
+        if let Some(ecn) = self.reflects.take().filter(|_| is_bare) {
+            segment.flags = Flags(segment.flags.0 & !ACE.0) | reflection(ecn);
         }
         let first = segment.options.sack.as_slice().first();
         let duplicate = first.map(|block| block.0).filter(|start| start.distance_from(segment.ack) < 0);
@@ -327,7 +330,7 @@ impl Marks {
     }
 
     /// An ACK has delivered so many bytes, in segments of up to `mss`. Returns packets and payload bytes that it newly reports
-    /// as marked; nothing of an ACK that delivers nothing and may have been overtaken (section 3.2.2.5).
+    /// as marked; nothing of an ACK that delivers nothing and may have been overtaken (sections 3.2.2.2 and A.1).
     pub fn take(&mut self, reported: &Reported, delivered: u64, mss: u64) -> (u64, u64) {
         if delivered == 0 && !reported.advanced {
             return (0, 0);
@@ -386,12 +389,8 @@ impl Marks {
         }
         let most = covered - ((covered - least) & 7);
         match bytes {
-            Some(0) => least,
-            Some(bytes) if bytes > least * mss => {
-                // Half a segment for each: as many as that would have been small.
-                if bytes < most * mss / 2 { least } else { most }
-            }
-            Some(_) => least,
+            // The fewest of this remainder that can hold so many bytes.
+            Some(bytes) => most.min(least + bytes.div_ceil(mss).saturating_sub(least).next_multiple_of(8)),
             None if thinned_out => least,
             None => most,
         }
@@ -463,7 +462,7 @@ mod tests {
     /// Appendix A.2.2: bytes with CE show whether the field has wrapped.
     #[test]
     fn bytes_tell_whether_the_field_has_wrapped() {
-        for (ce, marked) in [(0, 1), (1000, 1), (9000, 9), (4499, 1), (4500, 9)] {
+        for (ce, marked) in [(0, 1), (1000, 1), (9000, 9), (1001, 9), (4499, 9), (4500, 9)] {
             let mut marks = Marks::new(false);
             marks.take(&reported(5), 1000, 1000);
             assert_eq!(marks.take(&with_ce(6, ce), 10_000, 1000), (marked, u64::from(ce)), "{ce}");

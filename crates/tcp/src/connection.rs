@@ -35,7 +35,7 @@ pub struct Connection {
     state: State,
     /// ECN has been negotiated (RFC 3168 section 6.1.1), with that RFC's feedback.
     ecn: bool,
-    /// Congestion control needs to know how much was marked: this end as receiver echoes each mark as it is (RFC 8257 section 3.2).
+    /// Congestion control goes by how much was marked: this end echoes each mark as it arrived (RFC 8257 section 3.2).
     exact_echo: bool,
     /// The ECN field of what RFC 3168 leaves incapable: pure ACKs, retransmissions, probes.
     control_ecn: Ecn,
@@ -350,8 +350,7 @@ impl Connection {
         if end + u64::from(fin) <= self.receiver.next && end > seq {
             if let Some(report) = &mut self.accurate {
                 report.duplicate_arrived(segment);
-                report.arrived(segment, ecn);
-                self.echo = report.flags();
+                self.count_for_accurate_ecn(segment, ecn);
             }
             self.receiver.on_data(now, seq, end, fin, &mut self.stats);
         } else if end > seq {
@@ -454,7 +453,7 @@ impl Connection {
     }
 
     /// What an ACK reports of marks. The ACE field of the one that opens the connection is no counter, and one that a path may have
-    /// cleared is none either: then nothing that was sent can have been marked.
+    /// cleared is none either: then its feedback is not used.
     #[inline]
     fn ecn_feedback(&self, segment: &Segment, opens: bool) -> EcnFeedback {
         if self.ecn && segment.flags.contains(Flags::ECE) {
@@ -520,7 +519,7 @@ impl Connection {
         }
     }
 
-    /// A segment in the window counts, whatever it carries (RFC 9768 section 3.2.1).
+    /// A segment in the window counts, whatever it carries (RFC 9768 section 3.2).
     #[inline(never)]
     fn count_for_accurate_ecn(&mut self, segment: &Segment, ecn: Ecn) {
         let Some(report) = &mut self.accurate else { return };

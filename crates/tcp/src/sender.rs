@@ -193,7 +193,7 @@ pub(crate) struct Sender {
     /// Where one segment at a time is timed: its first byte.
     timed: u64,
     delivered: u64,
-    /// Bytes that are known to have met congestion and to have been marked.
+    /// Bytes that were reported as marked.
     marked: u64,
     /// SACKed bytes not yet reported to cc.
     sacked_unreported: u64,

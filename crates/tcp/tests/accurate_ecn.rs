@@ -121,7 +121,7 @@ fn syns_are_reflected() {
         world.run_until(at_ms(1_000));
         assert!(world.log[3..].iter().all(|sent| sent.transmit.ecn == capable));
         assert_eq!((world.a.received_bytes(), world.b.received_bytes()), (2_000, 2_000));
-        // Without the check it is only counted: the SYN-ACK's mark is one that the server has heard of.
+        // Without the check it is only counted: the SYN-ACK's mark is reported to the server.
         let unchecked = Config { accurate_ecn_check: false, ..accurate() };
         let mut world = World::connecting(unchecked.clone(), unchecked, ms(50));
         world.mark = Box::new(move |sent| if sent.has(Flags::SYN) { ecn } else { sent.transmit.ecn });
@@ -135,7 +135,7 @@ fn syns_are_reflected() {
 }
 
 /// A path that drops SYNs with ECN bits (systemd issue 9748): the third has none, and the connection opens without ECN (section
-/// 3.1.4.1). The same for SYN-ACKs (section 3.1.4.2).
+/// 3.1.4.1). The same for SYN-ACKs (sections 3.1.5 and 3.2.3.2.2).
 #[test]
 fn a_path_that_drops_ecn_setup() {
     let bits = |sent: &Sent| ace(sent) != 0 && sent.has(Flags::SYN);
@@ -162,6 +162,77 @@ fn a_path_that_drops_ecn_setup() {
     assert_eq!(syn_acks[..3], [(2, true), (2, false), (0, false)]);
     assert_eq!(world.b.received_bytes(), 1_000);
     assert!(world.log.iter().filter(|s| s.from == End::A).all(|s| s.transmit.ecn == Ecn::NotEct));
+    // A server that has sent a SYN-ACK without bits has nothing ECN-capable either (section 3.1.5).
+    world.b.write(1_000);
+    world.run_until(at_ms(40_000));
+    assert_eq!(world.a.received_bytes(), 1_000);
+    assert!(world.log.iter().filter(|s| s.from == End::B).all(|s| s.transmit.ecn == Ecn::NotEct));
+}
+
+/// Each SYN but that of RFC 3168 and one without bits negotiates, for what may come (section 3.1.3).
+#[test]
+fn a_syn_of_a_later_version_negotiates() {
+    for field in 0..8 {
+        let mut b = Connection::listen(accurate(), Reno::new(2), SeqNumber(300), ports(End::B));
+        let syn = Segment {
+            src_port: 1,
+            dst_port: 2,
+            seq: SeqNumber(100),
+            window: 65_535,
+            flags: Flags::SYN | Flags(field << 6),
+            ..Segment::default()
+        };
+        b.handle_segment(at_ms(0), &syn, Ecn::NotEct);
+        let answer = b.poll_transmit(at_ms(0)).unwrap();
+        let granted = match field {
+            0b000 => 0b000,
+            0b011 => 0b001,
+            _ => 0b010,
+        };
+        assert_eq!((answer.segment.flags.0 & ACE.0) >> 6, granted, "{field:03b}");
+    }
+}
+
+/// A client that has written before the connection opens, and a server that answers: the field of the SYN-ACK is reported by an ACK of
+/// its own, before the data. A later ACK had it, and was read as five marks (section 3.2.2.1).
+#[test]
+fn a_request_before_the_connection_opens_brings_no_marks() {
+    let mut world = World::connecting(accurate(), accurate(), ms(50));
+    world.a.write(500);
+    world.run_until(at_ms(130));
+    assert_eq!((ace(&world.log[2]), world.log[2].len()), (2, 0));
+    world.b.write(50_000);
+    world.run_until(at_ms(3_000));
+    assert_eq!((world.b.received_bytes(), world.a.received_bytes()), (500, 50_000));
+    for end in [&world.a, &world.b] {
+        assert_eq!(end.ecn_delivered().unwrap().ce_packets, 0);
+        assert_eq!(end.stats().ecn_reductions, 0);
+    }
+    assert!(world.log[3..].iter().all(|sent| ace(sent) == 5));
+}
+
+/// Data beside SACK blocks and the option stay within the largest segment: the room was reckoned with blocks that the option leaves out.
+#[test]
+fn data_with_blocks_and_the_option_fit() {
+    let mut config = accurate();
+    config.timestamps = true;
+    let mut world = World::established(config, Box::new(Fixed(20_000)), ms(50)).dropping(|sent| {
+        sent.from == End::A
+            && sent.len() > 0
+            && sent.seq() > 5_000
+            && sent.seq() < 9_000
+            && sent.at < at_ms(60)
+    });
+    world.a.write(60_000);
+    world.b.write(60_000);
+    world.run_until(at_ms(3_000));
+    assert_eq!((world.b.received_bytes(), world.a.received_bytes()), (60_000, 60_000));
+    let full = world.log.iter().map(|sent| sent.transmit.segment.ipv4_len()).max().unwrap();
+    let both = |sent: &&Sent| {
+        sent.len() > 0 && !sent.transmit.segment.options.sack.is_empty() && counters(sent).is_some()
+    };
+    assert!(world.log.iter().any(|sent| both(&sent)), "blocks and option beside data");
+    assert!(full <= 40 + 1_000, "{full}");
 }
 
 /// A path that clears the ACE field after the handshake: nothing is ECN-capable from then on, since marks would go unseen
@@ -295,7 +366,7 @@ fn a_path_that_drops_the_option() {
     assert_eq!((world.b.received_bytes(), world.a.acked_bytes()), (5_000, 5_000));
 }
 
-/// Duplicates of an ACK, and ACKs that were overtaken, report nothing (section 3.2.2.5).
+/// Duplicates of an ACK, and ACKs that were overtaken, report nothing (sections 3.2.2.2 and A.1).
 #[test]
 fn an_ack_without_progress_reports_nothing() {
     let mut a = Connection::established(accurate(), Box::new(Fixed(10_000)), ports(End::A));
@@ -343,7 +414,7 @@ fn an_exact_echo_without_accurate_feedback() {
     assert_eq!(acks, [(2001, false), (3001, false), (5001, true), (7001, true), (8001, false), (9001, true)]);
 }
 
-/// Congestion control that needs accurate feedback for ECT(1) gets ECT(0) without (RFC 9331 section 4.3, and github.com/L4STeam/linux
+/// Congestion control that needs accurate feedback for ECT(1) gets ECT(0) without (RFC 9331 sections 4.2 and 4.3, and github.com/L4STeam/linux
 /// pull request 19), and takes an echo as a loss.
 #[test]
 fn ect1_needs_accurate_feedback() {

@@ -52,7 +52,7 @@ pub struct CubicParams {
     pub abe: bool,
 }
 
-/// What RFC 8511 section 4.1 leaves of CUBIC's window upon a mark.
+/// What RFC 8511 section 3.1 leaves of CUBIC's window upon a mark.
 const ABE_BETA: f64 = 0.85;
 
 /// How CUBIC's window grows.
@@ -451,7 +451,7 @@ mod tests {
 
     #[test]
     fn abe_keeps_more_upon_a_mark() {
-        // RFC 8511 section 4.1: 0.85 for CUBIC.
+        // RFC 8511 section 3.1: 0.85 for CUBIC.
         let mut policy = cubic(r#"{"kind": "cubic", "abe": true}"#, 1000);
         policy.on_congestion(&event(CongestionKind::EcnEcho, 1_000_000));
         assert_eq!((policy.window(), policy.ssthresh()), (850_000, 850_000));

@@ -53,24 +53,23 @@ impl Avoidance for Dctcp {
     fn ecn(&self) -> EcnUse {
         EcnUse::Fraction
     }
-    /// Section 3.3 steps 3 to 9, once a round trip.
+    /// Section 3.3 steps 1 to 8, once a round trip.
     fn observe(&mut self, _window: &Window, ack: &Ack) {
         self.marked.count(ack);
         if ack.round_start {
             self.marked.end_of_window();
         }
     }
-    /// As standard TCP (section 3.3).
+    /// As standard TCP (section 3.4).
     fn increase(&mut self, window: &Window, ack: &Ack) -> f64 {
         Counting::Bytes.additive_increase(1.0, window, ack)
     }
-    /// Section 3.3 step 10, and section 3.4 for a loss.
+    /// Section 3.3 step 9, and section 3.5 for a loss.
     fn decrease(&mut self, window: &Window, event: &Congestion) -> Cut {
         if event.kind != CongestionKind::EcnEcho {
             return keep(0.5, event, window.mss);
         }
-        let left = (window.cwnd * (1.0 - self.marked.alpha() / 2.0)).max(2.0 * window.mss);
-        Cut { ssthresh: left, cwnd: left }
+        self.marked.cut(window)
     }
     fn inspect(&self, _window: &Window, inspection: &mut Inspection) {
         self.marked.inspect(inspection);
@@ -122,7 +121,7 @@ mod tests {
         dctcp.on_congestion(&event(CongestionKind::EcnEcho, 60_000));
         // Of cwnd, not of what is in flight: 100,000 * (1 - 0.125).
         assert_eq!((dctcp.window(), dctcp.ssthresh()), (87_500, 87_500));
-        // Section 3.4: a loss is none of DCTCP's.
+        // Section 3.5: a loss is none of DCTCP's.
         dctcp.on_congestion(&event(CongestionKind::Loss, 80_000));
         assert_eq!(dctcp.window(), 40_000);
         assert_eq!(dctcp.ecn(), EcnUse::Fraction);

@@ -22,10 +22,10 @@ pub struct PragueParams {
     /// What is left of the window upon loss, and upon an echo of RFC 3168: CUBIC's.
     #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1, "x-unit" = "share of the window"))]
     pub beta: f64,
-    /// Flows of shorter round trips behave as if theirs was so long; 0 for none.
+    /// Least round trip that growth and cuts go by; 0 for none.
     #[schemars(extend("minimum" = 0, "maximum" = 10, "x-unit" = "s"))]
     pub virtual_rtt: f64,
-    /// Round trips from the start in which they do not yet.
+    /// Round trips from the start before that holds.
     #[schemars(extend("minimum" = 0, "maximum" = 1e9, "x-unit" = "round trips"))]
     pub independent_after: f64,
 }
@@ -119,8 +119,7 @@ impl Avoidance for Prague {
             return Cut { ssthresh, cwnd: window.cwnd };
         }
         self.cut_at = Some(event.now);
-        let left = (window.cwnd * (1.0 - self.marked.alpha() / 2.0)).max(2.0 * window.mss);
-        Cut { ssthresh: left, cwnd: left }
+        self.marked.cut(window)
     }
     fn inspect(&self, _window: &Window, inspection: &mut Inspection) {
         self.marked.inspect(inspection);

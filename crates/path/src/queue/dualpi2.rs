@@ -19,7 +19,7 @@ pub enum Scheduler {
     TimeShifted,
 }
 
-/// Parameters of DualPI2. Defaults are the values of RFC 9332 appendix A as Linux has them.
+/// Parameters of DualPI2. Defaults are Linux's (`sch_dualpi2`), which implements RFC 9332.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DualPi2Spec {
@@ -418,7 +418,7 @@ mod tests {
         }
     }
 
-    /// Appendix A.1: the step is 1 ms, the ramp is linear, and neither is below the time of a packet: 1500 B take 0.1 ms at 120 Mbit/s
+    /// The step is 1 ms (Linux's `step_thresh`), the ramp is linear, and neither is below the time of a packet: 1500 B take 0.1 ms at 120 Mbit/s
     /// and 12 ms at 1.
     #[test]
     fn the_low_latency_queue_marks_by_its_own_delay() {
@@ -480,7 +480,7 @@ mod tests {
         assert_eq!(order(shifted, 2, 60.0), [false, false, true, true]);
     }
 
-    /// Section 2.5.1 and appendix A.1: from p' = 1/k on, where all packets of L4S are marked, packets of both kinds are dropped by p'^2,
+    /// Section 2.5.1 and appendix A.2: from p' = 1/k on, where all packets of L4S are marked, packets of both kinds are dropped by p'^2,
     /// ECN-capable or not.
     #[test]
     fn overload_drops_what_marks_do_not_slow() {

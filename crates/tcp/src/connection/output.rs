@@ -37,15 +37,16 @@ impl Connection {
             });
         }
         let mut option_bytes = self.sender.ack_ratio_len();
-        if self.receiver.has_sack_blocks() {
-            let room = self.sack_room(option_bytes > 0);
-            option_bytes += 4 + 8 * self.receiver.sack_block_count().min(room) as u64;
+        if let Some(report) = self.accurate.as_ref().filter(|_| self.receiver.ack_now) {
+            if report.awaits_bare_ack() {
+                self.stats.pure_acks_sent += 1;
+                return Some(self.bare_ack(now, self.sender.max, segment));
+            }
         }
-        if self.accurate.is_some() {
+        if self.receiver.has_sack_blocks() || self.accurate.is_some() {
             let (blocks, counters) = self.shared_options(option_bytes > 0);
-            let sack = if blocks > 0 { 4 + 8 * blocks as u64 } else { 0 };
             let counters = counters.map_or(0, |counters| EcnCounters::wire_len_of(counters.len()));
-            option_bytes = self.sender.ack_ratio_len() + sack + u64::from(counters);
+            option_bytes += u64::from(SackBlocks::wire_len_of(blocks) + counters);
         }
         match self.sender.next_segment(now, option_bytes, &mut self.stats) {
             Ok(chunk) => {
@@ -154,10 +155,8 @@ impl Connection {
         if self.agreed.timestamps {
             options.timestamps = Some(Timestamps { value: self.timestamp(now), echo: self.recent_timestamp });
         }
-        let mut blocks = self.sack_room(ack_ratio.is_some());
-        if self.accurate.is_some() {
-            (blocks, options.ecn_counters) = self.shared_options(ack_ratio.is_some());
-        }
+        let blocks;
+        (blocks, options.ecn_counters) = self.shared_options(ack_ratio.is_some());
         if self.receiver.has_sack_blocks() {
             options.sack = self.receiver.sack_blocks(blocks, self.peer_isn);
         }
@@ -165,12 +164,13 @@ impl Connection {
     }
     /// How many SACK blocks and which counters share the bytes of options that are left.
     fn shared_options(&self, beside_ack_ratio: bool) -> (usize, Option<EcnCounters>) {
-        let Some(report) = &self.accurate else { return (0, None) };
         let blocks = if self.receiver.has_sack_blocks() { self.receiver.sack_block_count() } else { 0 };
+        let blocks = blocks.min(self.sack_room(beside_ack_ratio));
+        let Some(report) = &self.accurate else { return (blocks, None) };
         let timestamps = if self.agreed.timestamps { TIMESTAMPS_LEN } else { 0 };
         let ack_ratio = if beside_ack_ratio { Options::ACK_RATIO_LEN } else { 0 };
         let room = wire::MAX_OPTIONS - timestamps - ack_ratio;
-        report.share(room, blocks.min(self.sack_room(beside_ack_ratio)))
+        report.share(room, blocks)
     }
     /// SACK blocks that fit into 40 bytes of options.
     pub(super) fn sack_room(&self, beside_ack_ratio: bool) -> usize {
@@ -237,7 +237,8 @@ impl Connection {
             self.stats.syn_retransmissions += 1;
             self.syn_repeated = true;
         }
-        let before = self.syns_sent;
+        // Answers to probes before the last are no repetitions.
+        let before = self.syns_sent.saturating_sub(expected.saturating_sub(1));
         self.syns_sent += 1;
         self.syn_sent_at.get_or_insert(now);
         self.sender.max = 1;
@@ -262,7 +263,7 @@ impl Connection {
             if self.ecn {
                 flags |= Flags::ECE;
             }
-            if let Some(report) = &self.accurate {
+            if let Some(report) = &mut self.accurate {
                 flags |= report.syn_ack_flags(before);
             }
             // Only what the peer has offered is offered in return.

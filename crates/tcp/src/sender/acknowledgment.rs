@@ -523,7 +523,7 @@ impl Sender {
         }
     }
 
-    /// RFC 3168 section 6.1.2. The receiver repeats its echo until CWR arrives.
+    /// RFC 3168 section 6.1.2: once in a window. The receiver repeats its echo until CWR arrives; accurate feedback reports each mark.
     #[cold]
     pub(super) fn on_ecn_echo(
         &mut self,
@@ -539,12 +539,12 @@ impl Sender {
             stats.ecn_reductions += 1;
             events.push(Event::EcnReduction);
             // What is built for L4S's marks has no other answer to those of RFC 3168 than to a loss (RFC 9331 section 4.3).
-            let scalable = self.ecn_use == EcnUse::L4s;
-            let classic = scalable && self.marks.is_none();
-            let kind = if classic { CongestionKind::Loss } else { CongestionKind::EcnEcho };
+            let l4s = self.ecn_use == EcnUse::L4s;
+            let frequent = l4s && self.marks.is_some();
+            let kind = if l4s && !frequent { CongestionKind::Loss } else { CongestionKind::EcnEcho };
             self.reduce(a.now, kind, flight_size);
             // L4S's small and frequent reductions hold at once, and the window grows on meanwhile.
-            if self.rate_reduction_on_ecn && (classic || !scalable) {
+            if self.rate_reduction_on_ecn && !frequent {
                 self.begin_rate_reduction(delivered, stats);
                 self.reduce_in_proportion(delivered, delivered > 0, stats);
             }
