@@ -60,6 +60,34 @@ pub struct LinkConfig {
 }
 
 impl LinkConfig {
+    /// A link of which nothing else is known: a constant rate and delay, no loss, nothing over time.
+    pub fn plain(rate: Rate, delay: Duration, queue: QueueSpec) -> Self {
+        LinkConfig {
+            rate,
+            delay,
+            queue,
+            loss: None,
+            changes: vec![],
+            outages: vec![],
+            trace: LinkTrace::default(),
+            jitter: None,
+            reordering: None,
+            duplication: Probability::default(),
+            corruption: None,
+            serial: None,
+            overhead: None,
+            grants: GrantSettings::default(),
+            carrier: None,
+            arq: None,
+            half_duplex: None,
+        }
+    }
+
+    /// It is on a carrier of which it may have all.
+    pub fn may_have_whole_carrier(&self) -> bool {
+        self.carrier.as_ref().is_some_and(|place| place.carrier.rate == self.rate)
+    }
+
     /// Packets overtake one another.
     pub fn reorders(&self) -> bool {
         self.reordering.is_some() || self.jitter.as_ref().is_some_and(|jitter| jitter.overtaking)

@@ -109,6 +109,12 @@ struct OnShared {
     assigned: bool,
 }
 
+impl OnShared {
+    fn new(medium: Shared) -> Self {
+        OnShared { medium, whole: Duration::ZERO, left: Duration::ZERO, assigned: false }
+    }
+}
+
 impl<P: Packet + Send + 'static> Link<P> {
     /// A link with random streams derived from `seed` and `name`, for packets that state their hosts.
     pub fn new(config: &LinkConfig, seed: u64, name: &str) -> Self {
@@ -122,23 +128,7 @@ impl<P: Packet + Send + 'static> Link<P> {
 
     /// The same beside the other links of a world.
     pub fn joined(hosts: &Hosts, config: &LinkConfig, seed: u64, name: &str, media: &mut Media) -> Self {
-        let mut link = Link::with_grants(hosts, config, config.grants.build(), seed, name);
-        let medium = media.join(config);
-        if medium.is_none() && config.arq.is_none() {
-            return link;
-        }
-        // When a packet has left is not known when it comes.
-        let discipline = config.queue.build(config.rate, hosts, seed, name);
-        link.discipline = Discipline::Queue(discipline.holding(config.rate));
-        (link.plain, link.fifo) = (false, false);
-        link.transmitter = Transmitter::new(false, false);
-        link.rest.shared = medium.map(|medium| OnShared {
-            medium,
-            whole: Duration::ZERO,
-            left: Duration::ZERO,
-            assigned: false,
-        });
-        link
+        Link::build(hosts, config, config.grants.build(), media.join(config), false, seed, name)
     }
 
     /// The same where capacity is assigned from outside.
@@ -149,19 +139,20 @@ impl<P: Packet + Send + 'static> Link<P> {
         seed: u64,
         name: &str,
     ) -> Self {
-        Link::build(hosts, config, grants, false, seed, name)
+        Link::build(hosts, config, grants, None, false, seed, name)
     }
 
     /// A link whose script may change while it is at work: [`Link::follow`]. It decides nothing before its time, which costs an event
     /// for the end of each transmission. A line that compresses headers cannot be one.
     pub fn changeable(hosts: &Hosts, config: &LinkConfig, seed: u64, name: &str) -> Self {
-        Link::build(hosts, config, config.grants.build(), true, seed, name)
+        Link::build(hosts, config, config.grants.build(), None, true, seed, name)
     }
 
     fn build(
         hosts: &Hosts,
         config: &LinkConfig,
         grants: Option<Box<dyn Grants>>,
+        medium: Option<Shared>,
         may_change: bool,
         seed: u64,
         name: &str,
@@ -173,11 +164,13 @@ impl<P: Packet + Send + 'static> Link<P> {
         let pace = Pace::new(config.schedule(), config.rate, grants);
         let mut discipline = config.queue.build(config.rate, hosts, seed, name);
         let ends_later = may_change && !matches!(discipline, Discipline::Queue(_));
-        let least_delay = pace.schedule.least_delay();
-        if may_change {
+        let least_delay = if ends_later { pace.schedule.least_delay() } else { Duration::ZERO };
+        // When a packet has left is not known when it comes.
+        let holds = may_change || medium.is_some() || config.arq.is_some();
+        if holds {
             discipline = Discipline::Queue(discipline.holding(config.rate));
         }
-        let plain = !may_change
+        let plain = !holds
             && config.loss.is_none()
             && config.trace.loss.is_none()
             && config.outages.is_empty()
@@ -221,9 +214,9 @@ impl<P: Packet + Send + 'static> Link<P> {
                 rate: config.rate,
                 started: Instant::ZERO,
                 lost: vec![],
-                least_delay: if ends_later { least_delay } else { Duration::ZERO },
+                least_delay,
                 ends_later,
-                shared: None,
+                shared: medium.map(OnShared::new),
                 arq: config.arq.map(|arq| Arq::new(&arq, config.delay)),
                 report: Report::default(),
                 transmitted: Occupancy::default(),

@@ -9,8 +9,7 @@ use longhaul_path::queue::{
     WfqSpec,
 };
 use longhaul_path::{
-    ArqSpec, CarrierSpec, CorruptionSpec, GrantSettings, Link, LinkConfig, LinkTrace, Membership, Packet,
-    QueueSpec, TerminalSpec,
+    ArqSpec, CarrierSpec, CorruptionSpec, Link, LinkConfig, Membership, Packet, QueueSpec, TerminalSpec,
 };
 use longhaul_units::{Dscp, Duration, Ecn, Instant, Limit, Probability, Rate, Size};
 use proptest::prelude::*;
@@ -69,28 +68,17 @@ const RATE: Rate = Rate::from_bps(8_000_000);
 fn link(queue: QueueSpec, wire: (u8, u8), seed: u64) -> Link<Numbered> {
     let percent = |share: u8| Probability::new(f64::from(share) / 100.0).unwrap();
     let config = LinkConfig {
-        rate: RATE,
-        delay: Duration::from_millis(10),
-        queue,
         loss: (seed % 3 == 2)
             .then(|| LossSpec::Random(RandomLoss { probability: percent(30), place: LossPlace::Wire })),
-        changes: vec![],
-        outages: vec![],
-        trace: LinkTrace::default(),
-        jitter: None,
-        reordering: None,
         duplication: percent(wire.0),
         corruption: (wire.1 > 0).then(|| CorruptionSpec::random(percent(wire.1))),
-        serial: None,
-        overhead: None,
-        grants: GrantSettings::default(),
         carrier: (seed % 3 == 1).then(on_request),
         arq: (seed % 3 == 2).then(|| ArqSpec {
             attempts: (seed % 2 == 0).then_some(3),
             feedback: None,
             in_order: true,
         }),
-        half_duplex: None,
+        ..LinkConfig::plain(RATE, Duration::from_millis(10), queue)
     };
     Link::new(&config, seed, "link")
 }

@@ -2,8 +2,8 @@
 
 use longhaul_path::link::Fate;
 use longhaul_path::queue::DualPi2Spec;
-use longhaul_path::{GrantSettings, Link, LinkConfig, LinkTrace, Packet, QueueSpec};
-use longhaul_units::{Duration, Ecn, Instant, Limit, Probability, Rate};
+use longhaul_path::{Link, LinkConfig, Packet, QueueSpec};
+use longhaul_units::{Duration, Ecn, Instant, Limit, Rate};
 use std::collections::BinaryHeap;
 
 const BASE_RTT: Duration = Duration::from_millis(20);
@@ -58,25 +58,8 @@ impl Sender {
 
 /// Means of window, and of the time in the queue in milliseconds, of each sender in the second half of a minute.
 fn run(kinds: &[bool], mbit: u64, spec: DualPi2Spec) -> Vec<(f64, f64)> {
-    let config = LinkConfig {
-        rate: Rate::from_bps(mbit * 1_000_000),
-        delay: Duration::ZERO,
-        queue: QueueSpec::Dualpi2(spec),
-        loss: None,
-        changes: vec![],
-        outages: vec![],
-        trace: LinkTrace::default(),
-        jitter: None,
-        reordering: None,
-        duplication: Probability::default(),
-        corruption: None,
-        serial: None,
-        overhead: None,
-        grants: GrantSettings::default(),
-        carrier: None,
-        arq: None,
-        half_duplex: None,
-    };
+    let config =
+        LinkConfig::plain(Rate::from_bps(mbit * 1_000_000), Duration::ZERO, QueueSpec::Dualpi2(spec));
     let mut link: Link<Sent> = Link::new(&config, 1, "link");
     let mut senders: Vec<Sender> = kinds
         .iter()

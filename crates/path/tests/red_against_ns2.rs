@@ -4,7 +4,7 @@
 use longhaul_path::link::Fate;
 use longhaul_path::queue::red::{Measure, RedForm};
 use longhaul_path::queue::{Admission, Found, Occupancy, Red, RedSpec, Verdict};
-use longhaul_path::{DropCause, GrantSettings, Link, LinkConfig, LinkTrace, Packet, QueueSpec};
+use longhaul_path::{DropCause, Link, LinkConfig, Packet, QueueSpec};
 use longhaul_units::{Duration, Ecn, Instant, Limit, Probability, Random, Rate, Size};
 use std::process::Command;
 
@@ -170,25 +170,7 @@ impl Packet for Frame {
 
 /// A link with our RED under the same arrivals, deciding for itself: drops and marks, and mean of the average queue at ns-2's times.
 fn simulate(spec: &RedSpec, ns2: &Ns2) -> (u64, f64) {
-    let config = LinkConfig {
-        rate: RATE,
-        delay: Duration::from_millis(10),
-        queue: QueueSpec::Red(*spec),
-        loss: None,
-        changes: vec![],
-        outages: vec![],
-        trace: LinkTrace::default(),
-        jitter: None,
-        reordering: None,
-        duplication: Probability::default(),
-        corruption: None,
-        serial: None,
-        overhead: None,
-        grants: GrantSettings::default(),
-        carrier: None,
-        arq: None,
-        half_duplex: None,
-    };
+    let config = LinkConfig::plain(RATE, Duration::from_millis(10), QueueSpec::Red(*spec));
     let mut link: Link<Frame> = Link::new(&config, 1, "link");
     let mut samples = ns2.samples.iter().peekable();
     let mut sum = 0.0;

@@ -215,10 +215,7 @@ impl<'a> Context<'a> {
             network.links[link].config.carrier.as_ref().map_or(1.0, |place| place.terminal.weight)
         };
         // A terminal with a constant rate alone has that, whatever others do.
-        let shares = |link: &LinkId| {
-            let config = &network.links[*link].config;
-            config.carrier.as_ref().is_some_and(|place| place.carrier.rate == config.rate)
-        };
+        let shares = |link: &LinkId| network.links[*link].config.may_have_whole_carrier();
         for mut members in network.carriers() {
             members.retain(shares);
             let all: f64 = members.iter().map(|link| weight(*link) * f64::min(counts[*link], 1.0)).sum();

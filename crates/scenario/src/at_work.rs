@@ -107,7 +107,7 @@ impl Script<'_> {
             let open = outages.iter_mut().find(|outage| outage.duration == Some(OPEN));
             match (up, open) {
                 (true, Some(outage)) => {
-                    outage.duration = Some(at.saturating_sub(outage.start.unwrap_or_default()).max(SHORTEST));
+                    outage.duration = Some(length(outage, at));
                     any = true;
                 }
                 (false, None) => {
@@ -128,8 +128,7 @@ impl Script<'_> {
         for own in &mut self.own {
             for outage in own.iter_mut().flat_map(|own| &mut own.outages).flatten() {
                 if outage.duration == Some(OPEN) {
-                    outage.duration =
-                        Some(end.saturating_sub(outage.start.unwrap_or_default()).max(SHORTEST));
+                    outage.duration = Some(length(outage, end));
                 }
             }
         }
@@ -179,6 +178,10 @@ impl Script<'_> {
 
 /// An outage lasts for some time.
 const SHORTEST: Duration = Duration::from_nanos(1);
+
+fn length(outage: &OutageSpec, end: Duration) -> Duration {
+    end.saturating_sub(outage.start.unwrap_or_default()).max(SHORTEST)
+}
 
 /// The random stream that the times of a setting come from.
 fn stream(link: &str, side: Option<usize>, setting: &str) -> String {

@@ -374,7 +374,8 @@ pub fn read_measurement(
     read_table: ReadTable<'_>,
 ) -> Result<(Vec<(f64, f64)>, f64), String> {
     let all = [Quantity::Rate, Quantity::Delay, Quantity::Loss];
-    let quantity = *all.iter().find(|one| one.name() == quantity).unwrap_or(&Quantity::Delay);
+    let wrong = || format!("{quantity:?} is none of rate, delay, loss");
+    let quantity = *all.iter().find(|one| one.name() == quantity).ok_or_else(wrong)?;
     let mut spec: MeasuredSpec = toml::from_str(settings).map_err(|why| why.message().to_string())?;
     let place = crate::traces::place_of(&spec.file, Path::new(""));
     let content = formats::read(&place, &spec, quantity, read_table).map_err(named)?;

@@ -23,10 +23,7 @@ pub(crate) struct LinkWatch {
 impl LinkWatch {
     pub fn new(network: &Network, links: usize) -> Self {
         let places = network.places();
-        let whole = |link: LinkId| {
-            let config = &network.links[link].config;
-            config.carrier.as_ref().is_some_and(|place| place.carrier.rate == config.rate)
-        };
+        let whole = |link: LinkId| network.links[link].config.may_have_whole_carrier();
         let placed = |links: Vec<LinkId>| {
             links.into_iter().filter_map(|link| Some((places[link]?, whole(link)))).collect()
         };

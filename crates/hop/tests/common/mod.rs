@@ -6,9 +6,7 @@ pub mod end;
 pub use end::{End, Job};
 use longhaul_hop::{Config, Ledger, Role};
 use longhaul_path::loss::{GilbertElliott, RandomLoss};
-use longhaul_path::{
-    Fate, GrantSettings, Link, LinkConfig, LinkTrace, LossPlace, LossSpec, Packet, QueueSpec,
-};
+use longhaul_path::{Fate, Link, LinkConfig, LossPlace, LossSpec, Packet, QueueSpec};
 use longhaul_units::{Duration, Ecn, Instant, Limit, Probability, Rate, Size};
 
 /// IPv4 and UDP.
@@ -56,25 +54,9 @@ pub fn bursts(loss: f64, burst: f64) -> Option<LossSpec> {
 
 /// A link with a DropTail queue of one bandwidth-delay product of `rtt`.
 pub fn link(rate: Rate, rtt: Duration, loss: Option<LossSpec>) -> LinkConfig {
-    LinkConfig {
-        rate,
-        delay: Duration::from_nanos(rtt.as_nanos() / 2),
-        queue: QueueSpec::droptail(Limit::Bytes(Size::from_bytes(rate.bytes_in(rtt).as_bytes().max(20_000)))),
-        loss,
-        changes: vec![],
-        outages: vec![],
-        trace: LinkTrace::default(),
-        jitter: None,
-        reordering: None,
-        duplication: Probability::new(0.0).unwrap(),
-        corruption: None,
-        serial: None,
-        overhead: None,
-        grants: GrantSettings::default(),
-        carrier: None,
-        arq: None,
-        half_duplex: None,
-    }
+    let queue =
+        QueueSpec::droptail(Limit::Bytes(Size::from_bytes(rate.bytes_in(rtt).as_bytes().max(20_000))));
+    LinkConfig { loss, ..LinkConfig::plain(rate, Duration::from_nanos(rtt.as_nanos() / 2), queue) }
 }
 
 /// The terminal and the hub, and the links from each to the other.

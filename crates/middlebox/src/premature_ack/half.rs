@@ -33,9 +33,9 @@ struct Destination {
     next: Option<u64>,
     /// Its latest timestamp.
     timestamp: Option<u32>,
-    /// It echoes congestion (RFC 3168).
+    /// Flags by which its last segment reports marks (RFC 3168, RFC 9768).
     echo: Flags,
-    /// Its feedback is accurate (RFC 9768): only there AE occurs, which the first count has.
+    /// It has sent AE outside a SYN, which only accurate feedback (RFC 9768) does; its first count sets it.
     accurate: bool,
     /// Last window field sent to the source.
     offered: u16,

@@ -38,7 +38,7 @@ fn backoff() -> u32 {
 
 impl ContentionSpec {
     /// Which of so many requests in one superframe reach the hub.
-    pub(super) fn heard(&self, count: usize, random: &mut Random) -> Vec<bool> {
+    pub(super) fn received(&self, count: usize, random: &mut Random) -> Vec<bool> {
         let slots = self.slots.max(2) as usize;
         let mut inside = vec![vec![]; slots];
         for request in 0..count {
@@ -49,17 +49,17 @@ impl ContentionSpec {
                 inside[other + usize::from(other >= first)].push(request);
             }
         }
-        let mut heard = vec![false; count];
-        let alone = |slot: &Vec<usize>, heard: &[bool]| {
-            let mut open = slot.iter().filter(|request| !heard[**request]);
+        let mut received = vec![false; count];
+        let alone = |slot: &Vec<usize>, received: &[bool]| {
+            let mut open = slot.iter().filter(|request| !received[**request]);
             open.next().copied().filter(|_| open.next().is_none())
         };
         loop {
-            let found: Vec<usize> = inside.iter().filter_map(|slot| alone(slot, &heard)).collect();
-            found.iter().for_each(|request| heard[*request] = true);
+            let found: Vec<usize> = inside.iter().filter_map(|slot| alone(slot, &received)).collect();
+            found.iter().for_each(|request| received[*request] = true);
             // Without copies, nothing that was covered can be read.
             if found.is_empty() || self.kind == Access::Aloha {
-                return heard;
+                return received;
             }
         }
     }
@@ -69,13 +69,14 @@ impl ContentionSpec {
 mod tests {
     use super::*;
 
-    fn share_heard(kind: Access, slots: u32, count: usize) -> f64 {
+    fn share_received(kind: Access, slots: u32, count: usize) -> f64 {
         let spec = ContentionSpec { kind, slots, backoff: 8 };
         let mut random = Random::stream(1, "contention");
         let rounds = 4_000;
-        let heard: usize =
-            (0..rounds).map(|_| spec.heard(count, &mut random).iter().filter(|heard| **heard).count()).sum();
-        heard as f64 / (rounds * count) as f64
+        let received: usize = (0..rounds)
+            .map(|_| spec.received(count, &mut random).iter().filter(|received| **received).count())
+            .sum();
+        received as f64 / (rounds * count) as f64
     }
 
     /// Of n requests in s slots, one is alone with a probability of (1 - 1/s)^(n - 1).
@@ -83,7 +84,7 @@ mod tests {
     fn aloha_has_its_closed_form() {
         for (slots, count) in [(8, 2), (8, 8), (64, 20), (64, 64)] {
             let expected = (1.0 - 1.0 / f64::from(slots)).powi(count as i32 - 1);
-            let found = share_heard(Access::Aloha, slots, count);
+            let found = share_received(Access::Aloha, slots, count);
             assert!((found - expected).abs() < 0.02, "{slots} {count}: {found} {expected}");
         }
     }
@@ -92,17 +93,17 @@ mod tests {
     /// at a load of 0.6 to 0.65, and falls below that of Aloha when there are more requests than slots.
     #[test]
     fn crdsa_has_its_published_throughput() {
-        let throughput = |load: usize| load as f64 / 100.0 * share_heard(Access::Crdsa, 100, load);
-        assert!(share_heard(Access::Crdsa, 100, 34) > 0.98, "{}", share_heard(Access::Crdsa, 100, 34));
+        let throughput = |load: usize| load as f64 / 100.0 * share_received(Access::Crdsa, 100, load);
+        assert!(share_received(Access::Crdsa, 100, 34) > 0.98, "{}", share_received(Access::Crdsa, 100, 34));
         let best = (50..=80).step_by(5).map(throughput).fold(0.0, f64::max);
         assert!((0.50..0.58).contains(&best), "{best}");
-        assert!(throughput(110) < 1.1 * share_heard(Access::Aloha, 100, 110), "{}", throughput(110));
+        assert!(throughput(110) < 1.1 * share_received(Access::Aloha, 100, 110), "{}", throughput(110));
     }
 
     #[test]
-    fn one_request_is_always_heard() {
+    fn one_request_is_always_received() {
         for kind in [Access::Aloha, Access::Crdsa] {
-            assert!((share_heard(kind, 2, 1) - 1.0).abs() < 1e-12);
+            assert!((share_received(kind, 2, 1) - 1.0).abs() < 1e-12);
         }
     }
 }

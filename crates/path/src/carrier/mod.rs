@@ -371,9 +371,9 @@ impl Carrier {
             }
         }
         let Some((spec, random)) = &mut self.contention else { return };
-        for (request, heard) in contending.iter().zip(spec.heard(contending.len(), random)) {
+        for (request, received) in contending.iter().zip(spec.received(contending.len(), random)) {
             let terminal = &mut self.terminals[request.place];
-            if heard {
+            if received {
                 terminal.sent(request);
                 self.requests.push_back(*request);
             } else {

@@ -2,8 +2,8 @@ use super::*;
 use crate::loss::{PeriodicLoss, RandomLoss};
 use crate::queue::HeadDropSpec;
 use crate::{
-    ArqSpec, Change, GrantSettings, HalfDuplex, HalfDuplexSpec, LinkTrace, LossSpec, Outage, OutageMode,
-    QueueSpec, Reordering,
+    ArqSpec, Change, GrantSettings, HalfDuplex, HalfDuplexSpec, LossSpec, Outage, OutageMode, QueueSpec,
+    Reordering,
 };
 use longhaul_units::{Ecn, Limit, Probability};
 use proptest::prelude::*;
@@ -27,25 +27,8 @@ impl Packet for Dummy {
 }
 
 fn config(queue: QueueSpec) -> LinkConfig {
-    LinkConfig {
-        rate: Rate::from_bps(8_000_000), // 1000 bytes take 1 ms
-        delay: Duration::from_millis(10),
-        queue,
-        loss: None,
-        changes: vec![],
-        outages: vec![],
-        trace: LinkTrace::default(),
-        jitter: None,
-        reordering: None,
-        duplication: Probability::default(),
-        corruption: None,
-        serial: None,
-        overhead: None,
-        grants: GrantSettings::default(),
-        carrier: None,
-        arq: None,
-        half_duplex: None,
-    }
+    // 1000 bytes take 1 ms.
+    LinkConfig::plain(Rate::from_bps(8_000_000), Duration::from_millis(10), queue)
 }
 fn droptail(packets: u64) -> QueueSpec {
     QueueSpec::droptail(Limit::Packets(packets))

@@ -6,7 +6,7 @@
 use crate::Scenario;
 use crate::error::nearest;
 use schemars::JsonSchema;
-use serde::de::{Deserializer, Error, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use toml::{Table, Value};
@@ -93,11 +93,14 @@ pub struct Profile {
 
 /// All profiles.
 pub fn all() -> Vec<Profile> {
-    let read = |(name, text): (&str, &str)| {
-        let profile: Profile = toml::from_str(text).expect("a profile is written in its form");
-        Profile { name: name.to_string(), ..profile }
-    };
-    FILES.into_iter().map(read).collect()
+    names().filter_map(read).collect()
+}
+
+/// The profile of a name.
+fn read(name: &str) -> Option<Profile> {
+    let (_, text) = FILES.iter().find(|(ours, _)| *ours == name)?;
+    let profile: Profile = toml::from_str(text).expect("a profile is written in its form");
+    Some(Profile { name: name.to_string(), ..profile })
 }
 
 fn names() -> impl Iterator<Item = &'static str> {
@@ -135,10 +138,7 @@ pub(crate) fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
             )
         }
         fn visit_str<E: Error>(self, text: &str) -> Result<ProfileSpec, E> {
-            if names().any(|ours| ours == text) {
-                return Ok(ProfileSpec { name: text.to_string(), terminal: None });
-            }
-            Err(E::custom(unknown(text)))
+            Ok(ProfileSpec { name: known(text.into_deserializer())?, terminal: None })
         }
         fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ProfileSpec, A::Error> {
             ProfileSpec::deserialize(MapAccessDeserializer::new(map))
@@ -193,7 +193,7 @@ fn expand(link: &mut Value, ends: &[String; 2]) -> Result<(), String> {
     let Some(spec) = link.remove("profile").and_then(|value| given(value).ok().flatten()) else {
         return Ok(());
     };
-    let Some(profile) = all().into_iter().find(|profile| profile.name == spec.name) else { return Ok(()) };
+    let Some(profile) = read(&spec.name) else { return Ok(()) };
     let at_second = match &spec.terminal {
         Some(terminal) if *terminal == ends[0] => false,
         Some(terminal) if *terminal != ends[1] => {
