@@ -1,7 +1,7 @@
 """Links that share, adapt and change, in drawings, explanations and plots."""
 
 import longhaul
-from longhaul import Scenario, course
+from longhaul import Scenario, course, drawing
 from longhaul.why import why
 
 #: 1 MBd of DVB-S2: 3.300184 Mbit/s at 12 dB (16APSK 5/6), 0.988858 Mbit/s at 2 dB (QPSK 1/2).
@@ -55,6 +55,23 @@ def test_an_explanation_tries_the_link_at_its_mean_rate():
     (first, *_) = group.steps
     assert any("whose rate follows its signal" in cause.clause for cause in first.causes)
     assert first.effect.factor > 1.2
+
+
+def test_a_change_of_loss_alone_is_named():
+    """An explanation had "whose  changed once (to a )", a drawing " from 5 s"."""
+    made = Scenario("loss", duration="30 s").flow("a", "b", name="f")
+    kept = {"rate": "20 Mbit/s", "delay": "20 ms", "queue": "1 bdp"}
+    once = made.link("l", "a", "b", changes=[{"at": "5 s", "loss": 0.01}], **kept)
+    (first,) = why(once.document()).groups[0].steps[0].causes
+    assert first.clause == "l (a → b), whose loss changed once (to a loss of 1 %)"
+    assert drawing.of_document(once.document()).network.links["l"].ways[0].events == ["loss 1 % from 5 s"]
+    changes = [{"at": "5 s", "loss": 0.01}, {"at": "9 s", "rate": "2 Mbit/s", "loss": 0}, {"at": "13 s", "delay": "200 ms"}]  # fmt: skip
+    often = made.link("l", "a", "b", changes=changes, **kept)
+    clauses = [one.clause for one in why(often.document()).groups[0].steps[0].causes]
+    to = "a rate of 2 Mbit/s, a delay of 200 ms and a loss of 1 %"
+    assert f"l (a → b), whose rate, delay and loss changed 3 times (to {to})" in clauses
+    events = drawing.of_document(often.document()).network.links["l"].ways[0].events
+    assert events == ["3 changes of rate, delay and loss"]
 
 
 def shared(**terminal: object) -> Scenario:

@@ -12,6 +12,7 @@ import pytest
 from longhaul import cli, core, document, drawing, fitting, listing
 from longhaul.errors import LonghaulError
 from longhaul.scenario import as_document
+from longhaul.units import read_in
 from longhaul.why import why
 
 LINK = {"name": "dish", "ends": ["internet", "terminal"]}
@@ -99,7 +100,7 @@ def test_a_rate_with_one_memory_is_found_again(memory, spread):
     assert lag == 0.1
     assert abs(seen - memory) < 0.06
     assert abs(made - memory) < 0.08
-    assert abs(fitting.read_in(found.link["forward"]["rate"], "bit/s") / values.mean() - 1) < 1e-3
+    assert abs(read_in(found.link["forward"]["rate"], "bit/s") / values.mean() - 1) < 1e-3
 
 
 def test_a_slow_and_a_fast_part_are_found_again():
@@ -137,10 +138,27 @@ def test_a_dishs_means_are_taken_apart(tmp_path):
     arguments = ["profile", "--delay", f"{file},column=pop_ping_latency_ms,scale=0.5", "--like", "starlink"]
     assert cli.run([*arguments, "-o", str(out)]) == 0
     link = tomllib.loads(out.read_text())["link"][0]
-    values = [fitting.read_in(one, "s") for one in link["forward"]["wander"][-1]["delay"]["values"]]
-    assert abs(fitting.read_in(link["delay"], "s") - 0.01) < 5e-4
+    values = [read_in(one, "s") for one in link["forward"]["wander"][-1]["delay"]["values"]]
+    assert abs(read_in(link["delay"], "s") - 0.01) < 5e-4
     assert abs(values[-1] - 0.01) < 1e-3
     assert "means of the last slot" in out.read_text()
+
+
+def test_a_gap_in_a_dishs_log_keeps_the_phase_of_its_slots(tmp_path):
+    """The slot of 15 s was known only after the log was read: a gap was cut out without a view to slots."""
+    random = np.random.default_rng(4)
+    levels = np.repeat(20 + 20 * random.random(101), 15)
+    logged = np.convolve(levels, np.full(15, 1 / 15), "valid")[:1480]
+    kept = np.concatenate([np.arange(700), np.arange(767, 1480)])
+    rows = [f"{time},{logged[time]:.6g}" for time in kept]
+    file = tmp_path / "dish.csv"
+    file.write_text("time_s,pop_ping_latency_ms\n" + "\n".join(rows) + "\n")
+    arguments = ["profile", "--delay", f"{file},column=pop_ping_latency_ms,scale=0.5", "--like", "starlink", "-o"]
+    assert cli.run([*arguments, str(tmp_path / "by-itself.toml")]) == 0
+    assert cli.run([*arguments, str(tmp_path / "given.toml"), "--slot", "15 s"]) == 0
+    found = (tmp_path / "by-itself.toml").read_text()
+    assert "is cut out, 60 s in all" in found
+    assert found == (tmp_path / "given.toml").read_text()
 
 
 def test_gaps_at_the_borders_of_slots_become_outages():
@@ -150,7 +168,7 @@ def test_gaps_at_the_borders_of_slots_become_outages():
     link = fitting.link_of(fitting.Measured(down=fitting.Series(values, 0.1)), 15.0, False, "starlink")
     [outage] = link["forward"]["outages"]
     assert (outage["start"], outage["every"], outage["mode"]) == ("4 s", "15 s", "hold")
-    assert abs(fitting.read_in(outage["duration"], "s") - 0.1) < 0.01
+    assert abs(read_in(outage["duration"], "s") - 0.1) < 0.01
 
 
 def ping_text(lost):
@@ -171,7 +189,7 @@ def test_losses_in_bursts_stay_bursts(tmp_path):
     assert mean is None
     assert (found.lost, found.bursts, found.burst) == (40, 10, 4.0)
     loss = fitting.fit_losses(found, None)
-    good, bad = (fitting.read_in(loss[key], "s") for key in ("good", "bad"))
+    good, bad = (read_in(loss[key], "s") for key in ("good", "bad"))
     assert loss["kind"] == "gilbert_elliott_time"
     assert abs(bad - 0.8) < 0.01
     assert abs(bad / (good + bad) - (1 - math.sqrt(0.98))) < 1e-4
@@ -260,7 +278,7 @@ def test_a_model_is_never_below_the_least_measured_delay(slot_s):
     found = fitting.fit(fitting.Measured(delay=series), slot_s, like="starlink")
     least = float(series.values.min())
     assert found.models[0].min() >= least - 1e-6
-    assert least - 1e-6 <= fitting.read_in(found.link["delay"], "s") < least + 1e-3
+    assert least - 1e-6 <= read_in(found.link["delay"], "s") < least + 1e-3
     assert found.scores[0].in_sample < 0.1
 
 
@@ -287,7 +305,7 @@ def test_gaps_are_cut_out_and_stated(tmp_path):
 
 
 def test_a_fit_that_is_far_off_warns_on_the_screen_and_in_the_file(tmp_path, capfd, monkeypatch):
-    monkeypatch.setattr(fitting, "distance", lambda one, other: 0.9)
+    monkeypatch.setattr("longhaul.fitting.judged.distance", lambda one, other: 0.9)
     (tmp_path / "ping.txt").write_text(ping_text(set()))
     out = tmp_path / "o.toml"
     assert cli.run(["profile", str(tmp_path / "ping.txt"), "--like", "lte", "-o", str(out)]) == 0
@@ -304,9 +322,9 @@ def test_times_are_written_without_exponents():
     lost = fitting.Losses(1_000_000, 20, 2, 0.2)
     assert "e+" not in fitting.fit_losses(lost, None)["good"]
     assert fitting.fit_losses(None, 1e-7) == "0.000005 %"
-    table = fitting._of_delay(15.0, levels_and_noise(60), at_s=14.96)
+    table = fitting.of_delay(15.0, levels_and_noise(60), at_s=14.96)
     assert "at" not in table
-    assert fitting._of_delay(15.0, levels_and_noise(60), at_s=14.2)["at"] == "14 s"
+    assert fitting.of_delay(15.0, levels_and_noise(60), at_s=14.2)["at"] == "14 s"
 
 
 def test_delays_in_whole_ms_are_compared_so():
@@ -343,7 +361,7 @@ def test_a_loss_that_contradicts_the_rate_is_noted():
     assert "100 Mbit/s down was measured" in note
     assert tomllib.loads(found.text())["flow"][0]["tcp"]["variant"] == "linux"
     measured.losses = fitting.Losses(10_000_000, 1, 1, 0.2)
-    assert not fitting._contradictions(found.link, measured)
+    assert not fitting.contradictions(found.link, measured)
 
 
 def test_what_came_from_a_profile_is_listed(tmp_path, capfd):

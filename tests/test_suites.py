@@ -15,8 +15,7 @@ import longhaul
 import polars as pl
 import pytest
 from longhaul import core, suites
-from longhaul.document import Document
-from longhaul.scenario import Scenario
+from longhaul.scenario import Scenario, as_document
 from longhaul.suites import entries, judging, measures, page, running, written
 from longhaul.suites.judging import Value
 from longhaul.suites.model import QUICK, START, WHOLE, Entry, Measure, Scale, Situation, Suite, tcp
@@ -226,6 +225,16 @@ def test_a_suite_prints_at_most_ten_lines_and_keeps_everything(small, command, t
     assert all(line.split(";")[0][:20] in text for line in lines[:1])
 
 
+def test_a_candidate_may_be_all_that_a_suite_has(small, command, tmp_path):
+    """After all runs there was an IndexError: nobody was left to be named beside it."""
+    small.write_text(SMALL_SUITE.replace('beside=("cubic", "reno")', 'beside=("reno",)'))
+    out = tmp_path / "r"
+    code, printed, err = command("suite", str(small), "-c", "reno", "--seeds", "2", "--out", str(out))
+    assert code == 0, err
+    assert printed.splitlines()[0] == "Small: reno; 2 situations, 2 seeds each"
+    assert json.loads((out / "suite.json").read_text())["comparisons"] == []
+
+
 def test_the_same_command_makes_the_same_bytes_and_makes_nothing_twice(small, command, tmp_path):
     arguments = ("suite", str(small), "-c", "bbr3", "-n", "2")
     for name, jobs in (("a", "1"), ("b", "2")):
@@ -363,8 +372,7 @@ def test_every_measure_of_every_suite_has_a_value(name):
     for situation in suite.of([entries.named(suite, other) for other in suite.beside], QUICK):
         if situation.weight > 3:
             continue
-        made = situation.make(entry, Scale(1, 0.5))
-        document = made if isinstance(made, Document) else made.document()
+        document = as_document(situation.make(entry, Scale(1, 0.5)))
         metrics = longhaul.results.flat_metrics(core.run(document, (), tables=False))
         for measure in situation.measures:
             assert judging.value_of(measure, situation, metrics) is not None, (situation.name, measure.name)

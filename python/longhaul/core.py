@@ -264,7 +264,7 @@ def read_measurement(settings: dict[str, Any], quantity: str) -> tuple[list[tupl
     """Times in s and values (bit/s, s, shares) of a measured `rate`, `delay` or `loss`, and the length in s."""
     core = _core()
     try:
-        rows, period = core.read_measurement(_as_toml(settings), quantity)
+        rows, period = core.read_measurement(toml.document(settings), quantity)
     except core.ScenarioError as error:
         raise LonghaulError(_without_number(error)) from None
     return list(rows), float(period)
@@ -274,14 +274,10 @@ def read_outcomes(settings: dict[str, Any]) -> list[tuple[float, bool]] | None:
     """Each probe of a file of `irtt` or `ping`: time in s, and whether it was lost; `None` of files of other programs."""
     core = _core()
     try:
-        found: list[tuple[float, bool]] | None = core.read_outcomes(_as_toml(settings))
+        found: list[tuple[float, bool]] | None = core.read_outcomes(toml.document(settings))
     except core.ScenarioError as error:
         raise LonghaulError(_without_number(error)) from None
     return found
-
-
-def _as_toml(settings: dict[str, Any]) -> str:
-    return "".join(f"{key} = {toml.value(value)}\n" for key, value in settings.items())
 
 
 def course(document: Document, link: int, times: list[float]) -> list[tuple[float, float]]:

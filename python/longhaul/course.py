@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from . import script
 from .results import Result
 from .why.case import setting
 
@@ -153,8 +154,7 @@ def follows_measurement(content: Mapping[str, Any], link: str, what: str = "rate
     True
     """
     adapted = what == "rate" and setting(content, link, "acm")
-    moved = {"rate": ("spread", "factors"), "delay": ("delay",)}.get(what, ())
-    wanders = any(key in table for table in setting(content, link, "wander") or () for key in moved)
+    wanders = what in script.wandering(setting(content, link, "wander") or ())
     return bool(adapted or wanders or (setting(content, link, "trace") or {}).get(what))
 
 

@@ -94,6 +94,11 @@ def estimate_of(scenario: Mapping[str, Any], tables: bool = True) -> Estimate:
     )
 
 
+def larger(one: Estimate, other: Estimate) -> Estimate:
+    """The one of two with the larger result, or with more memory where these are alike."""
+    return max(one, other, key=lambda size: (size.result, size.memory))
+
+
 def check(expected: Estimate, wanted: bool) -> str | None:
     """What to remark before a run, if it is large; raises `TooLarge` if it is too large to be made unasked."""
     too_long = expected.result > LARGEST

@@ -64,13 +64,13 @@ def only(
     raise UnknownName(f"no {what} is called {given or name!r}; there are {', '.join(shown or known)}{hint}")
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names as one reads them out.
+def listed(names: Sequence[str], last: str = "or") -> str:
+    """Names as one reads them out, with the word `last` before the last of several.
 
-    >>> listed(["a"]), listed(["a", "b", "c"])
-    ('a', 'a, b or c')
+    >>> listed(["a"]), listed(["a", "b", "c"]), listed(["a", "b"], "and")
+    ('a', 'a, b or c', 'a and b')
     """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
 def _unlike(a: str, b: str) -> float:

@@ -1,6 +1,6 @@
-"""How long a link takes without queue and transmission, over a run: where a script, a file or satellites move it.
+"""How long a link takes without queue and transmission, over a run: where a script, a file, satellites or random steps move it.
 
-What a script does is in the events of a run. What a file or a constellation does is not: packets are sent once more over such a link
+What a script does is in the events of a run. What a file, a constellation or random steps do is not: packets are sent once more over such a link
 alone, so fast that they take no time themselves, and their round trip is the delay. So a figure shows what the simulator has, whatever made it.
 """
 
@@ -62,16 +62,9 @@ def delays(result: Result) -> list[Delay]:
                 np.array_equal(made.times, one.times) and np.array_equal(made.values, one.values) for one in found
             ):
                 found.append(made)
-    return sorted([*found, *_measured(moving, length, result)], key=lambda one: one.number)
-
-
-def moves(result: Result) -> bool:
-    """Whether a link's delay changes in the run."""
-    content = content_of(result)
-    names = [str(link["name"]) for link in result.summary["links"]]
-    if any(_source(content, name) is not None for name in names):
-        return True
-    return result.has_tables and any(not link.delay.constant for link in course.links_over_time(result))
+    for number, source in moving.items():
+        found += _measured(number, source, length, result)
+    return sorted(found, key=lambda one: one.number)
 
 
 def _source(content: Mapping[str, Any], name: str) -> dict[str, Any] | None:
@@ -89,13 +82,12 @@ def _source(content: Mapping[str, Any], name: str) -> dict[str, Any] | None:
     return {"forward": {"trace": follows}, "reverse": {"delay": "0 s"}}
 
 
-def _measured(moving: Mapping[int, Mapping[str, Any]], length: float, result: Result) -> list[Delay]:
-    if not moving:
-        return []
+def _measured(number: int, source: Mapping[str, Any], length: float, result: Result) -> list[Delay]:
+    """What packets find that are sent once more over a link with these settings alone; nothing if it stands still or cannot be run again."""
     gap = max(length / _PACKETS, _LEAST_S)
     document = Document(
-        toml.document(_probe(moving, length, gap, int(result.summary["seed"]))),
-        "the links of this run",
+        toml.document(_probe(source, length, gap, int(result.summary["seed"]))),
+        "a link of this run",
         folder=result.path,
     )
     with tempfile.TemporaryDirectory(prefix="longhaul-") as place:
@@ -104,46 +96,29 @@ def _measured(moving: Mapping[int, Mapping[str, Any]], length: float, result: Re
             frame = load_run(Path(place)).segments
         except (RunError, ScenarioError, ResultError, OSError):  # a file is gone, or has other values than then
             return []
-        flow, kind, time = (frame[name].to_numpy() for name in ("flow", "kind", "time_s"))
-        start, end = (frame[name].to_numpy() for name in ("start", "end"))
-    found = []
-    for place_of, number in enumerate(moving):
-        sent, acks = ((flow == place_of) & (kind == wanted) for wanted in (_SENT, _ACK))
-        began, last = time[sent], end[sent]
-        order = np.argsort(start[acks], kind="stable")
-        acked, came = start[acks][order], time[acks][order]
-        places = np.searchsorted(acked, last)
-        known = places < len(acked)
-        trips = came[places[known]] - began[known]
-        # Of a file the way back takes no time; else both ways are alike.
-        values = trips if "forward" in moving[number] else trips / 2
-        if len(values) > 1 and float(np.ptp(values)) > 1e-6:
-            found.append(Delay(number, began[known], values, stepped=False))
-    return found
+        kind, time, start, end = (frame[name].to_numpy() for name in ("kind", "time_s", "start", "end"))
+    sent, acks = kind == _SENT, kind == _ACK
+    began, last = time[sent], end[sent]
+    order = np.argsort(start[acks], kind="stable")
+    acked, came = start[acks][order], time[acks][order]
+    places = np.searchsorted(acked, last)
+    known = places < len(acked)
+    trips = came[places[known]] - began[known]
+    # Of a file the way back takes no time; else both ways are alike.
+    values = trips if "forward" in source else trips / 2
+    moves = len(values) > 1 and float(np.ptp(values)) > 1e-6
+    return [Delay(number, began[known], values, stepped=False)] if moves else []
 
 
-def _probe(moving: Mapping[int, Mapping[str, Any]], length: float, gap: float, seed: int) -> dict[str, Any]:
-    """Packets over each of these links alone, at a rate at which they take no time."""
-    links, flows = [], []
-    for number, source in moving.items():
-        ends = [f"a{number}", f"b{number}"]
-        links.append({"name": f"way{number}", "ends": ends, "rate": "1 Tbit/s", **source})
-        # Whole segments: less would wait for an ACK (Nagle), and its ACK for more.
-        app = {"kind": "messages", "size": "1460 B", "gap": f"{gap:.6g} s"}
-        tcp = {"ack_every": 1, "congestion": {"kind": "fixed", "window": "1 MB"}}
-        flows.append({"name": f"flow{number}", "from": ends[0], "to": ends[1], "trace": True, "tcp": tcp, "app": app})
+def _probe(source: Mapping[str, Any], length: float, gap: float, seed: int) -> dict[str, Any]:
+    """Packets over a link with these settings alone, at a rate at which they take no time."""
+    link = {"name": "way", "ends": ["a", "b"], "rate": "1 Tbit/s", **source}
+    # Whole segments: less would wait for an ACK (Nagle), and its ACK for more.
+    app = {"kind": "messages", "size": "1460 B", "gap": f"{gap:.6g} s"}
+    tcp = {"ack_every": 1, "congestion": {"kind": "fixed", "window": "1 MB"}}
+    flow = {"name": "flow", "from": "a", "to": "b", "trace": True, "tcp": tcp, "app": app}
     run = {"duration": f"{length:.9g} s", "sample": f"{length:.9g} s", "seed": seed}
-    return {"name": "propagation", "run": run, "link": links, "flow": flows}
-
-
-def handover_s(content: Mapping[str, Any], link: str) -> float | None:
-    """For how long nothing gets through over a link when another satellite takes over, in s; `None` without satellites.
-
-    >>> handover_s({"link": [{"name": "l", "leo": {"handover": "50 ms"}}]}, "l.forward")
-    0.05
-    """
-    leo = setting(content, link, "leo")
-    return read_in(leo.get("handover", "0 s"), "s") if leo else None
+    return {"name": "propagation", "run": run, "link": [link], "flow": [flow]}
 
 
 def is_handover(content: Mapping[str, Any], link: str, break_s: float) -> bool:
@@ -153,5 +128,5 @@ def is_handover(content: Mapping[str, Any], link: str, break_s: float) -> bool:
     >>> is_handover(moving, "l.forward", 0.05), is_handover(moving, "l.forward", 15.0), is_handover({"link": []}, "l.forward", 0.05)
     (True, False, False)
     """
-    length = handover_s(content, link)
-    return length is not None and abs(break_s - length) < 1e-6
+    leo = setting(content, link, "leo")
+    return bool(leo) and abs(break_s - (read_in(leo.get("handover", "0 s"), "s") or 0.0)) < 1e-6

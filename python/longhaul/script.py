@@ -6,7 +6,7 @@ jitter and drift, and outages at random with their mean times.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .units import read_in
@@ -15,12 +15,13 @@ from .units import read_in
 MOST = 10_000
 
 
-def _seconds(value: object) -> float:
+def seconds(value: object) -> float:
+    """A duration of a scenario in s; 0 if there is none."""
     return read_in(value, "s") or 0.0
 
 
 def _again(first: float, table: Mapping[str, Any], end: float) -> Iterator[float]:
-    every = _seconds(table.get("every"))
+    every = seconds(table.get("every"))
     for count in range(MOST if every else 1):
         at = first + count * every
         if count and at >= end:
@@ -34,7 +35,7 @@ def changes(section: Mapping[str, Any], end: float) -> list[tuple[float, Mapping
     >>> [at for at, _ in changes({"changes": [{"at": "5 s", "every": "15 s", "delay": "40 ms"}, {"at": "9 s"}]}, 40.0)]
     [5.0, 9.0, 20.0, 35.0]
     """
-    made = [(at, one) for one in section.get("changes") or () for at in _again(_seconds(one.get("at")), one, end)]
+    made = [(at, one) for one in section.get("changes") or () for at in _again(seconds(one.get("at")), one, end)]
     return sorted(made, key=lambda one: one[0])
 
 
@@ -48,11 +49,24 @@ def outages(section: Mapping[str, Any], end: float) -> list[tuple[float, float, 
     """
     made = []
     for one in section.get("outages") or ():
-        first, length, table = _seconds(one.get("start")), _seconds(one.get("duration")), one
+        first, length, table = seconds(one.get("start")), seconds(one.get("duration")), one
         if one.get("up"):
-            up, length = _seconds(one["up"]), _seconds(one.get("down"))
+            up, length = seconds(one["up"]), seconds(one.get("down"))
             first, table = first + up, {"every": f"{up + length} s"}
             if first >= end:
                 continue
         made += [(at, length, str(one.get("mode", "drop"))) for at in _again(first, table, end)]
     return sorted(made)
+
+
+#: Which settings of a table of `wander` move what.
+_MOVES = {"rate": ("spread", "factors"), "delay": ("delay",)}
+
+
+def wandering(tables: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Which of rate and delay tables of `wander` move.
+
+    >>> wandering([{"every": "1 s", "spread": 0.2}]), wandering([{"delay": {}}, {"factors": [1, 2]}]), wandering([])
+    (['rate'], ['rate', 'delay'], [])
+    """
+    return [what for what, keys in _MOVES.items() if any(key in one for one in tables for key in keys)]

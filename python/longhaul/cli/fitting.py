@@ -72,18 +72,18 @@ def profile(
             down = _once(down, file, "the rate down (--up FILE for the other)")
         else:
             delay, loss = _once(delay, file, "the delay"), loss or file
+    if delay and _OF_DISH in str(fitting.settings_of(delay).get("column", "")):
+        mean, slot_s = True, slot_s or 15.0
+    if mean and not slot_s:
+        raise UsageError("--mean goes with --slot: delays are means of the last slot")
     if down:
         measured.down = fitting.read(down, "rate", skip_s, slot_s, measured.notes)[0]
     if up:
         measured.up = fitting.read(up, "rate", skip_s, slot_s, measured.notes)[0]
     if delay:
-        measured.delay, settings = fitting.read(delay, "delay", skip_s, slot_s, measured.notes)
-        if _OF_DISH in str(settings.get("column", "")):
-            mean, slot_s = True, slot_s or 15.0
+        measured.delay = fitting.read(delay, "delay", skip_s, slot_s, measured.notes)[0]
     if loss:
         measured.losses, measured.mean_loss = fitting.losses(loss)
-    if mean and not slot_s:
-        raise UsageError("--mean goes with --slot: delays are means of the last slot")
     if mean:
         measured.notes.append(
             "delays are means of the last slot: jitter within a slot is not seen, and not in the model"
@@ -95,16 +95,18 @@ def profile(
         messages.print(f"figure: {figure}", markup=False)
     if out is None:
         typer.echo(text, nl=False)
-        for line in found.warnings():
-            messages.print(line, markup=False, highlight=False, style="bold red")
-        return
-    from ..files import write_atomically
+        lines = []
+    else:
+        from ..files import write_atomically
 
-    write_atomically(out, text)
-    for line in [line for one in found.scores for line in fitting.lines_of(one)] + found.notes():
+        write_atomically(out, text)
+        lines = [line for one in found.scores for line in fitting.lines_of(one)] + found.notes()
+    for line in lines:
         messages.print(line, markup=False, highlight=False)
     for line in found.warnings():
         messages.print(line, markup=False, highlight=False, style="bold red")
+    if out is None:
+        return
     typer.echo(f"{out}: longhaul run {out} --report")
     if found.scores:
         messages.print(found.verdict(), markup=False, highlight=False, style="bold")

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import script, usage
+from ..naming import listed
+from ..script import seconds
 from ..units import counted, quantity, read_in, read_quantity
 from .alike import Alike, called, joined
 
@@ -200,7 +202,7 @@ def _links(found: Mapping[str, Any], content: Mapping[str, Any], one_of_each: Al
         )
         section = settings.get(base, {})
         own = {**section, **(section.get(way) or {})}
-        duration = _seconds((content.get("run") or {}).get("duration"))
+        duration = seconds((content.get("run") or {}).get("duration"))
         made.events, made.outages = _events(own, duration)
         made.course = _scripted(own, made, duration)
         known = links.get(base)
@@ -228,11 +230,13 @@ def _events(section: Mapping[str, Any], duration: float) -> tuple[list[str], lis
         texts.append(f"{len(down)} outages, {quantity(sum(length for _, length in outages), 's')} in all")
     changes = [one for _, one in script.changes(section, duration)]
     if len(changes) == 1:
-        what = ", ".join(str(changes[0][key]) for key in ("rate", "delay") if key in changes[0])
-        texts.append(f"{what} from {quantity(_seconds(changes[0]['at']), 's')}")
+        what = [str(changes[0][key]) for key in ("rate", "delay") if key in changes[0]]
+        if "loss" in changes[0]:
+            what.append(f"loss {quantity(float(changes[0]['loss']), 'share')}")
+        texts.append(f"{', '.join(what)} from {quantity(seconds(changes[0]['at']), 's')}")
     elif changes:
-        kinds = " and ".join(key for key in ("rate", "delay") if any(key in one for one in changes))
-        texts.append(f"{len(changes)} changes of {kinds}")
+        kinds = [key for key in ("rate", "delay", "loss") if any(key in one for one in changes)]
+        texts.append(f"{len(changes)} changes of {listed(kinds, 'and')}")
     if section.get("demand") or section.get("carrier"):
         texts.append(ON_REQUEST)
     if section.get("trace"):
@@ -242,9 +246,7 @@ def _events(section: Mapping[str, Any], duration: float) -> tuple[list[str], lis
     if section.get("leo"):
         texts.append(SATELLITES)
     if wander := section.get("wander"):
-        moved = {"rate": ("spread", "factors"), "delay": ("delay",)}
-        random = [kind for kind, keys in moved.items() if any(key in table for table in wander for key in keys)]
-        texts.append(f"{' and '.join(random)} at random")
+        texts.append(f"{' and '.join(script.wandering(wander))} at random")
     texts += [word for word in ("jitter", "reordering", "corruption", "duplication") if section.get(word)]
     if section.get("half_duplex"):
         texts.append("half duplex")
@@ -275,10 +277,6 @@ def _scripted(section: Mapping[str, Any], way: Way, duration: float) -> tuple[st
     return words, [rate / max(rates) for rate in rates]
 
 
-def _seconds(value: object) -> float:
-    return read_in(value, "s") or 0.0
-
-
 def _loss(loss: Any) -> str:
     share = loss.get("probability") if isinstance(loss, Mapping) else loss
     if isinstance(share, str):
@@ -303,7 +301,7 @@ def _planned(content: Mapping[str, Any]) -> dict[str, Any]:
             rate = read_quantity(merged.get("rate"))
             links.append({
                 "name": f"{one['name']}.{way}", "from": source, "to": target, "rate_bps": rate[0] if rate else None,
-                "delay_s": _seconds(merged.get("delay")), "queue": _queue(merged.get("queue")),
+                "delay_s": seconds(merged.get("delay")), "queue": _queue(merged.get("queue")),
             })  # fmt: skip
     names = dict.fromkeys(str(node["name"]) for node in content.get("node", ()))
     names.update(dict.fromkeys(str(name) for link in links for name in (link["from"], link["to"])))

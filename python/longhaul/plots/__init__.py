@@ -75,7 +75,7 @@ def finished(drawing: Callable[[], Figure], paper: Paper | None = None) -> Figur
 
 def kinds_for(result: Result) -> list[str]:
     """The kinds that this result can fill."""
-    from ..propagation import moves
+    from .. import propagation
 
     kinds = list(KINDS) if result.has_tables else ["limits", "fairness", "completion"]
     if len(result.summary["flows"]) < 2:
@@ -84,7 +84,7 @@ def kinds_for(result: Result) -> list[str]:
         kinds.remove("completion")
     if "timeseq" in kinds and not result.has_segments:
         kinds.remove("timeseq")
-    if "propagation" in kinds and not moves(result):
+    if "propagation" in kinds and not propagation.delays(result):
         kinds.remove("propagation")
     if "cc" in kinds and not result.has_cc:
         kinds.remove("cc")

@@ -1,4 +1,4 @@
-"""How long links take without queue and transmission, where a script, a file or satellites move that."""
+"""How long links take without queue and transmission, where a script, a file, satellites or random steps move that."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def draw(result: Result, view: View) -> Figure:
     start, end = view.span(result)
     found = propagation.delays(result)[:_MOST]
     if not found:
-        raise PlotError(f"no link of {result.name!r} has a delay that changes, or the file that it follows is gone")
+        raise PlotError(f"no link of {result.name!r} has a delay that changes, as far as its scenario can be run again")
     figure, (axes,) = style.new()
     largest = 0.0
     for number, one in enumerate(found):

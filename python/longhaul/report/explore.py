@@ -608,7 +608,7 @@ def _link_figures(columns: Columns, result: Result) -> None:
                     continue
                 small_times, small = decimated(times, values[np.newaxis], _POINTS)
                 packed = _with_mean(times, values, small[0], _POINTS)
-                name = f"{str(link['name']).rsplit('.', 1)[0]} ({link['from']} → {link['to']}){words}"
+                name = f"{link_name(link)}{words}"
                 rows.append(values)
                 figure["series"].append(
                     {"colour": colour, "dash": dash, "axis": columns.axis(small_times), "label": name, **packed}
@@ -619,7 +619,7 @@ def _link_figures(columns: Columns, result: Result) -> None:
 
 
 def _propagation_figure(columns: Columns, result: Result) -> None:
-    """How long the links take without queue and transmission, where a script, a file or satellites move that."""
+    """How long the links take without queue and transmission, where a script, a file, satellites or random steps move that."""
     series, rows = [], []
     for number, one in enumerate(propagation.delays(result)[:_LINKS]):
         link = result.summary["links"][one.number]
@@ -627,9 +627,8 @@ def _propagation_figure(columns: Columns, result: Result) -> None:
         if one.stepped:
             times, values = np.repeat(times, 2)[1:], np.repeat(values, 2)[:-1]
         small_times, small = decimated(times, values[np.newaxis], _POINTS)
-        label = f"{str(link['name']).rsplit('.', 1)[0]} ({link['from']} → {link['to']})"
         series.append(
-            {"colour": number, "dash": 0, "axis": columns.axis(small_times), "label": label, **line(small[0])}
+            {"colour": number, "dash": 0, "axis": columns.axis(small_times), "label": link_name(link), **line(small[0])}
         )
         rows.append(values)
     if series:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import core
-from ..document import Document
 from ..errors import LonghaulError, RunError, ScenarioError
-from ..large import Estimate, estimate
+from ..large import Estimate, estimate, larger
+from ..scenario import as_document
 from ..sweep import Engine, Plan, Point, Store, SweepResult, make_runs
 from ..sweep.execute import Observer
 from ..sweep.runs import Replicated
@@ -52,13 +52,12 @@ def plan(
     largest = Estimate()
     for situation in situations:
         for entry in entries:
-            document = _document(situation, entry, scale)
+            document = as_document(situation.make(entry, scale))
             try:
                 text, run_ids = core.resolve_seeds(document, (), range(first_seed, first_seed + scale.seeds))
             except ScenarioError as error:
                 raise ScenarioError(f"{entry.name} in {situation.name}: {error}") from None
-            size = estimate(text, False)
-            largest = max(largest, size, key=lambda one: (one.result, one.memory))
+            largest = larger(largest, estimate(text, False))
             parameters = {"situation": situation.name, "entry": entry.name}
             points.append(Point(len(points), parameters, document, (), weight=situation.weight))
             ids.append("".join(run_ids))
@@ -80,11 +79,6 @@ def _chosen(suite: Suite, situations: Sequence[Situation], only: Sequence[str]) 
 
 def _is_called(situation: Situation, word: str) -> bool:
     return situation.name == word or situation.name.startswith(f"{word}/")
-
-
-def _document(situation: Situation, entry: Entry, scale: Scale) -> Document:
-    made = situation.make(entry, scale)
-    return made if isinstance(made, Document) else made.document()
 
 
 def try_classes(made: Made) -> None:

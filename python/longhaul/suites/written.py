@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import core, inventory, stats
 from ..files import json_text
+from ..naming import listed
 from ..tables import Table
 from ..units import counted, plus_minus, quantity, significant
 from . import CONTENT
@@ -28,10 +29,8 @@ def lines(outcome: Outcome, candidate: str) -> list[str]:
     made = outcome.made
     others = [name for name in made.suite.beside if name != candidate]
     seeds = counted(made.plan.replications, "seed")
-    first = (
-        f"{made.suite.title}: {candidate} beside {_listed(others)};"
-        f" {counted(len(made.situations), 'situation')}, {seeds} each"
-    )
+    beside = f" beside {listed(others, 'and')}" if others else ""
+    first = f"{made.suite.title}: {candidate}{beside}; {counted(len(made.situations), 'situation')}, {seeds} each"
     found = verdicts(outcome, candidate)
     shown = _chosen(found)
     rest = len(found) - len(shown)
@@ -52,14 +51,17 @@ class Verdict:
     def __init__(self, situation: Situation, measure: Measure, compared: Sequence[Comparison]) -> None:
         """`compared` has a comparison with each of those beside the candidate, or with its like alone."""
         self.situation, self.measure, self.compared = situation, measure, compared
-        words = {one.word for one in compared} - {"same", "unclear"}
+        #: Those with a difference that is certain, the largest first.
+        self.certain = sorted(
+            (one for one in compared if one.word not in ("same", "unclear")), key=lambda one: -_size(measure, one)
+        )
+        words = {one.word for one in self.certain}
         self.word = "mixed" if words == {"better", "worse"} else next(iter(words), "")
 
     @property
     def size(self) -> tuple[bool, float]:
         """By what lines are ordered: whether somebody notices it, then the largest certain difference."""
-        certain = [one for one in self.compared if one.word not in ("same", "unclear")]
-        return not self.measure.behind, max((_size(self.measure, one) for one in certain), default=0.0)
+        return not self.measure.behind, max((_size(self.measure, one) for one in self.certain), default=0.0)
 
     @property
     def text(self) -> str:
@@ -68,12 +70,10 @@ class Verdict:
         number = quantity(value, self.measure.unit)
         if any(one.bounds[0] for one in self.compared):
             number += " or more"
-        certain = [one for one in self.compared if one.word not in ("same", "unclear")]
-        certain.sort(key=lambda one: -_size(self.measure, one))
-        parts = [_beside(self.measure, one, number == 0) for number, one in enumerate(certain)]
+        parts = [_beside(self.measure, one, number == 0) for number, one in enumerate(self.certain)]
         for word, text in (("same", "as"), ("unclear", "no verdict beside")):
             if names := [one.beside for one in self.compared if one.word == word]:
-                parts.append(f"{text} {_listed(names)}")
+                parts.append(f"{text} {listed(names, 'and')}")
         return f"{self.situation.title}: {self.measure.name} {number}, {', '.join(parts)}"
 
 
@@ -106,21 +106,20 @@ def verdicts(outcome: Outcome, candidate: str) -> list[Verdict]:
     Less loss and less queueing of a candidate that carries less is no gain, and stands in the tables alone.
     """
     situations = {one.name: one for one in outcome.made.situations}
-    behind = {(one.name, measure.name): measure.behind for one in situations.values() for measure in one.measures}
+    measures = {(one.name, measure.name): measure for one in situations.values() for measure in one.measures}
     carries_less = {
         (one.situation, one.beside)
         for one in outcome.comparisons[candidate]
-        if one.word == "worse" and not behind[one.situation, one.measure]
+        if one.word == "worse" and not measures[one.situation, one.measure].behind
     }
     grouped: dict[tuple[str, str], list[Comparison]] = {}
     for one in outcome.comparisons[candidate]:
-        bought = behind[one.situation, one.measure] and (one.situation, one.beside) in carries_less
+        bought = measures[one.situation, one.measure].behind and (one.situation, one.beside) in carries_less
         if not (bought and one.word == "better"):
             grouped.setdefault((one.situation, one.measure), []).append(one)
     found = []
-    for (name, measure), compared in grouped.items():
-        situation = situations[name]
-        verdict = Verdict(situation, next(one for one in situation.measures if one.name == measure), compared)
+    for place, compared in grouped.items():
+        verdict = Verdict(situations[place[0]], measures[place], compared)
         if verdict.word:
             found.append(verdict)
     return sorted(found, key=lambda one: one.size, reverse=True)
@@ -136,17 +135,7 @@ def _chosen(found: Sequence[Verdict]) -> list[Verdict]:
         for word in turns:
             if queues[word] and len(chosen) < _LINES:
                 chosen.append(queues[word].pop(0))
-    chosen.sort(key=lambda one: one.size, reverse=True)
     return sorted(chosen, key=lambda one: WORDS.index(one.word))
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Names in a sentence.
-
-    >>> _listed(["a"]), _listed(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def summary_of(values: Mapping[int, Value]) -> dict[str, Any]:

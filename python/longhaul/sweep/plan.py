@@ -15,7 +15,7 @@ from typing import Any
 from .. import controls, core, toml
 from ..document import Document
 from ..errors import ScenarioError
-from ..large import Estimate, estimate_of
+from ..large import Estimate, estimate_of, larger
 from ..values import plain, whole
 from .processors import cores
 from .runs import PlannedRun, Point, Replicated, ids_of, points_of, unique
@@ -95,7 +95,7 @@ def make_plan(
         tuple((path, toml.value(controls.named(item))) for path, item in settings.items()) for _, settings in cells
     ]
     for cell, (content, run_ids) in enumerate(_resolved(document, fixed, changes, first, replications)):
-        largest = _larger(largest[0], estimate_of(content, False)), _larger(largest[1], estimate_of(content, True))
+        largest = larger(largest[0], estimate_of(content, False)), larger(largest[1], estimate_of(content, True))
         made.append(Point(cell, _labels(cells[cell][0]), document, (*fixed, *changes[cell])))
         ids.append(run_ids)
     names = tuple(dict.fromkeys(path for parameters, _ in cells for path in parameters))
@@ -136,10 +136,6 @@ def _resolved(
     with ThreadPoolExecutor(cores(), thread_name_prefix="plan") as pool:
         for answer in pool.map(resolve, parts):
             yield from ((json.loads(text), run_ids) for text, run_ids in answer)
-
-
-def _larger(one: Estimate, other: Estimate) -> Estimate:
-    return max(one, other, key=lambda size: (size.result, size.memory))
 
 
 def plain_axes(grid: Any, points: Any) -> tuple[Any, Any]:

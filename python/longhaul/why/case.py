@@ -9,17 +9,13 @@ from functools import cached_property
 from typing import Any
 
 from .. import script
+from ..script import seconds
 from ..units import read_in, read_quantity
 from .shares import Demand, Share, max_min
 
 #: IP and TCP headers without options, in bytes.
 HEADERS = 40
 _OTHER = {"forward": "reverse", "reverse": "forward"}
-
-
-def seconds(value: object) -> float:
-    """A duration of a scenario in s; 0 if there is none."""
-    return read_in(value, "s") or 0.0
 
 
 def rate_of(value: object) -> float | None:

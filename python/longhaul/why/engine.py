@@ -16,9 +16,9 @@ from .. import core, toml
 from ..document import Document
 from ..errors import LonghaulError, RunCancelled
 from ..experience import Experience, experiences, gain
+from ..script import seconds
 from ..stats import t_quantile
 from ..sweep.processors import cores
-from .case import seconds
 from .table import Intervention
 
 #: The changes of a run: interventions by their keys, in the order in which they were made.

@@ -17,6 +17,8 @@ from typing import Any
 
 from .. import script
 from ..applications import ASKING
+from ..naming import listed
+from ..script import seconds
 from ..units import apart, counted, quantity, read_bytes, read_limit
 from .case import (
     HEADERS,
@@ -29,7 +31,6 @@ from .case import (
     metric,
     put,
     rate_of,
-    seconds,
     section_of,
     setting,
     spec_of,
@@ -450,13 +451,8 @@ def _requests(case: Case, link: dict[str, Any]) -> Iterator[Intervention]:
         def own(content: dict[str, Any], rate: str = str(carrier["rate"])) -> None:
             clear(content, name, "carrier")
             put(content, name, "rate", rate)
-            left = [*content.get("link", ()), (content.get("dumbbell") or {}).get("bottleneck") or {}]
-            places = [
-                side.get("carrier")
-                for one in left
-                for side in (one, one.get("forward") or {}, one.get("reverse") or {})
-            ]
-            used = {place["name"] for place in places if place}
+            links = case.summary["links"]
+            used = {one["name"] for link in links if (one := carrier_of(content, str(link["name"])))}
             content["carrier"] = [one for one in content["carrier"] if one["name"] in used]
 
         words = f"the carrier {carrier['name']} of {carrier['rate']}, which {where} shares, and on which capacity comes {carrier['delay']} after each request"
@@ -859,19 +855,14 @@ def _measured_in_words(case: Case, sides: list[dict[str, Any]], where: str) -> s
         for key in ("rate", "delay", "loss")
         if any(setting(case.content, str(side["name"]), "trace").get(key) for side in sides)
     ]
-    what = " and ".join([", ".join(kinds[:-1]), kinds[-1]] if len(kinds) > 1 else kinds)
-    return f"{where}, whose {what} {'follow' if len(kinds) > 1 else 'follows'} a measurement"
+    return f"{where}, whose {listed(kinds, 'and')} {'follow' if len(kinds) > 1 else 'follows'} a measurement"
 
 
 def _wandering_in_words(case: Case, sides: list[dict[str, Any]], where: str) -> str:
     """What of a link wanders at random."""
     tables = [table for side in sides for table in setting(case.content, str(side["name"]), "wander")]
-    kinds = {
-        "rate": any("spread" in one or "factors" in one for one in tables),
-        "delay": any("delay" in one for one in tables),
-    }
-    what = " and ".join(kind for kind, given in kinds.items() if given)
-    return f"{where}, whose {what} {'wander' if all(kinds.values()) else 'wanders'} at random"
+    kinds = script.wandering(tables)
+    return f"{where}, whose {' and '.join(kinds)} {'wander' if len(kinds) > 1 else 'wanders'} at random"
 
 
 def _standing_still(sides: list[dict[str, Any]]) -> Callable[[dict[str, Any]], None]:
@@ -919,7 +910,7 @@ def _steady(case: Case, sides: list[dict[str, Any]], name: str) -> Callable[[dic
 
 
 def _changes_in_words(case: Case, sides: list[dict[str, Any]], where: str) -> str:
-    """What changed: times without any rate, else the lowest rate or the longest delay."""
+    """What changed: times without any rate, else the lowest rate, the longest delay or the most loss."""
     begin, end = case.life
     for side in sides:
         rates = [one for one in case.changes(str(side["name"])) if "rate" in one]
@@ -928,13 +919,17 @@ def _changes_in_words(case: Case, sides: list[dict[str, Any]], where: str) -> st
                 until = seconds(rates[number + 1]["at"]) if number + 1 < len(rates) else end
                 first = max(begin, seconds(one["at"]))
                 return f"{where}, whose rate was 0 bit/s for {quantity(until - first, 's')}, from {quantity(first, 's')} to {quantity(until, 's')}"
-    many = max(len(case.changes(str(side["name"]))) for side in sides)
-    rates_of = [rate for side in sides for one in case.changes(str(side["name"])) if (rate := rate_of(one.get("rate")))]
-    delays = [seconds(one["delay"]) for side in sides for one in case.changes(str(side["name"])) if "delay" in one]
-    parts = [f"rate of {quantity(min(rates_of), 'bit/s')}"] if rates_of else []
-    parts += [f"delay of {quantity(max(delays), 's')}"] if delays else []
-    kinds = " and ".join((["rate"] if rates_of else []) + (["delay"] if delays else []))
-    return f"{where}, whose {kinds} changed {'once' if many == 1 else f'{many} times'} (to a {' and a '.join(parts)})"
+    every = [case.changes(str(side["name"])) for side in sides]
+    many, changes = max(map(len, every)), [one for several in every for one in several]
+    rates_of = [rate for one in changes if (rate := rate_of(one.get("rate")))]
+    delays = [seconds(one["delay"]) for one in changes if "delay" in one]
+    losses = [float(one["loss"]) for one in changes if "loss" in one]
+    parts = {"rate": quantity(min(rates_of), "bit/s")} if rates_of else {}
+    parts |= {"delay": quantity(max(delays), "s")} if delays else {}
+    parts |= {"loss": quantity(max(losses), "share")} if losses else {}
+    times = "once" if many == 1 else f"{many} times"
+    to = listed([f"a {kind} of {text}" for kind, text in parts.items()], "and")
+    return f"{where}, whose {listed(list(parts), 'and')} changed {times} (to {to})"
 
 
 def _takers(case: Case) -> Iterator[Intervention]:

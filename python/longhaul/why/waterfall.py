@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..experience import Experience, mean
+from ..script import seconds
 from ..units import significant
-from .case import Case, seconds
+from .case import Case
 from .engine import Effect, Lab, Without
 from .ideal import Ideal, ideal_of
 from .table import CONTROL, ORDINARY, PATH, Intervention, interventions
