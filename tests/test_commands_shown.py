@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -116,3 +118,12 @@ def test_a_system_has_a_command_or_a_reason() -> None:
     ]
     assert not [system.name for system in SYSTEMS if system.state == "in part" and not system.why]
     assert {system.document for system in SYSTEMS} <= set(studies_by_name())
+
+
+def test_a_command_imports_no_other_s_module():
+    code = (
+        "import sys; from longhaul.cli import run; run(['design', '-h']);"
+        "print([name for name in sys.modules if name.startswith('longhaul.cli.') and name.endswith(('ing', 'suites'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "['longhaul.cli.designing']"

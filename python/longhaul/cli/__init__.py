@@ -16,27 +16,12 @@ from rich.console import Console
 
 from .. import confined
 from ..errors import LonghaulError, RunError, explain_os_error
-from . import (
-    advising,
-    checking,
-    comparing,
-    completion,
-    deploying,
-    designing,
-    fitting,
-    inspecting,
-    linking,
-    reproducing,
-    running,
-    serving,
-    showing,
-    starting,
-    suites,
-    terminal,
-)
+from . import completion, terminal
+from .commands import Commands, plain_usage
 
 app = typer.Typer(
     name="longhaul",
+    cls=Commands,
     help="A laboratory for TCP over paths that are long, fat, lossy or lopsided.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -60,46 +45,13 @@ def _main(
     """A laboratory for TCP over paths that are long, fat, lossy or lopsided."""
 
 
-app.command("demo")(starting.demo)
-app.command("examples")(starting.examples)
-app.command("run")(running.run)
-app.command("sweep")(running.sweep)
-app.command("suite")(suites.suite)
-app.command("reproduce")(reproducing.reproduce)
-app.command("design")(designing.design)
-app.command("link")(linking.link)
-app.command("profile")(fitting.profile)
-app.command("pep-config")(deploying.pep_config)
-app.command("plot")(showing.plot)
-app.command("report")(showing.report)
-app.command("draw")(showing.draw)
-app.command("table")(showing.table)
-app.command("serve")(serving.serve)
-app.command("compare")(comparing.compare)
-app.command("diff")(checking.diff)
-app.command("advise")(advising.advise)
-app.command("explain")(inspecting.explain)
-app.command("verify")(inspecting.verify)
-app.command("list")(inspecting.list_)
-app.command("schema")(inspecting.schema)
-app.command("bench", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(inspecting.bench)
-
-
 def command() -> Any:
-    """The command line with help screens in which switches take no value and arguments are in capitals."""
+    """The command line with help screens in which switches take no value."""
     group: Any = typer.main.get_command(app)
-    commands: dict[str, Any] = getattr(group, "commands", {})
     for option in group.params:
         if option.name in ("install_completion", "show_completion") and completion.HINT not in option.help:
             option.help += completion.HINT
-    outer = group.make_context("longhaul", [], resilient_parsing=True)
-    for one in (group, *commands.values()):
-        helping = one.get_help_option(one.make_context(one.name, [], parent=outer, resilient_parsing=True))
-        for parameter in (*one.params, *filter(None, [helping])):
-            if parameter.param_type_name == "argument":
-                parameter.metavar = parameter.metavar or str(parameter.name).upper()
-            elif parameter.is_flag:
-                parameter.metavar = ""
+    plain_usage(group, "longhaul")
     return group
 
 
