@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 from longhaul import core, suites
 from longhaul.scenario import Scenario, as_document
-from longhaul.suites import entries, judging, measures, page, running, written
+from longhaul.suites import entries, judging, l4s, measures, page, running, written
 from longhaul.suites.judging import Value
 from longhaul.suites.model import QUICK, START, WHOLE, Entry, Measure, Scale, Situation, Suite, tcp
 
@@ -344,6 +344,8 @@ def test_a_proxy_carries_all_settings_of_the_candidate():
         ("tcp-eval", "bbr", "impact", "goodput of reno", "reno", "unfair"),
         ("aqm", "red", "friendly", "queueing delay, 95 %", "droptail", "better"),
         ("tcp-eval", "vegas", "impact", "goodput of reno", "reno", "yields"),
+        ("l4s", "prague", "6-codel", "goodput of cubic", "cubic", "unfair"),
+        ("l4s", "prague", "3-dualpi2-20", "queueing delay, 95 %", "cubic", "better"),
     ],
 )
 def test_what_is_known_of_the_built_in_ones_comes_out(tmp_path, suite, candidate, situation, measure, beside, expected):
@@ -364,7 +366,7 @@ def test_every_run_of_every_suite_can_be_made(name):
 
 
 @pytest.mark.slow("ten seconds of processor time")
-@pytest.mark.parametrize("name", ["leo", "ietf-satellite", "tcp-eval", "aqm"])
+@pytest.mark.parametrize("name", ["leo", "ietf-satellite", "tcp-eval", "aqm", "l4s"])
 def test_every_measure_of_every_suite_has_a_value(name):
     suite = suites.find(name)
     one = "droptail" if suite.kind == "queue" else "cubic"
@@ -386,6 +388,21 @@ def test_starts_differ_from_seed_to_seed_in_every_situation():
             made = situation.make(every[0], QUICK)
             assert any(isinstance(flow.get("start"), dict) for flow in made.content["flow"]), (name, situation.name)
     assert START["uniform"][0] != START["uniform"][1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "ecn"),
+    [
+        ({"congestion": "prague"}, "accurate"),
+        ({"congestion": {"kind": "dctcp"}}, "accurate"),
+        ({"congestion": {"kind": "python", "code": ""}}, "accurate"),
+        ({"congestion": "cubic"}, True),
+        ({"congestion": "prague", "ecn": False}, False),
+    ],
+)
+def test_a_sender_of_l4s_has_the_feedback_that_it_counts(settings, ecn):
+    # With marks reported once in a round trip Prague takes each for a loss, and the suite would compare two kinds of Reno.
+    assert l4s.sender(Entry("one", settings))["ecn"] == ecn
 
 
 def test_a_matrix_has_a_cell_for_each_pair():

@@ -20,7 +20,7 @@ from .model import Suite
 CONTENT = "suite.json"
 
 #: The suites that come with Longhaul: modules of this package, named as in commands but for the hyphen.
-NAMES = ("leo", "ietf-satellite", "tcp-eval", "aqm", "fairness")
+NAMES = ("leo", "ietf-satellite", "tcp-eval", "aqm", "l4s", "fairness")
 
 
 def find(name: str) -> Suite:
