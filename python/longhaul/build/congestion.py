@@ -797,8 +797,8 @@ def prague(
 
     * `beta`: What is left of the window upon loss, and upon an echo of RFC 3168: CUBIC's.
     * `g`: Gain of the estimate of the marked share, alpha.
-    * `independent_after`: Round trips from the start in which they do not yet.
-    * `virtual_rtt`: Flows of shorter round trips behave as if theirs was so long; 0 for none.
+    * `independent_after`: Round trips from the start before that holds.
+    * `virtual_rtt`: Least round trip that growth and cuts go by; 0 for none.
     """
     return given(
         {"kind": "prague", "beta": beta, "g": g, "independent_after": independent_after, "virtual_rtt": virtual_rtt}
