@@ -68,14 +68,5 @@ def bandwidth_stolen(
     return part * alone - group_metric(competing, group, "utilisation")
 
 
-def response_point(run: Run, group: str) -> tuple[float, float]:
-    """A measured point of the response function: (loss and mark rate p, packets per RTT W) of a group.
-
-    >>> response_point({"group.f.congestion_signal_rate": 1e-5, "group.f.packets_per_rtt": 380.0}, "f")
-    (1e-05, 380.0)
-    """
-    return group_metric(run, group, "congestion_signal_rate"), group_metric(run, group, "packets_per_rtt")
-
-
 def _ratio(numerator: float, denominator: float) -> float | None:
     return numerator / denominator if denominator > 0 else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -142,8 +141,3 @@ def _text(found: Diagnosis, qoe: Experience, bound: float, where: str) -> str:
     if qoe.kind == "videos":
         return f"{name}{qoe.word(metric)} {qoe.text(metric)}, and a video without stalls has {quantity(bound, unit, 3)}"
     return f"{name}{qoe.word(metric)} {qoe.text(metric)}, and {over} allows {word} {quantity(bound, unit, 3)}"
-
-
-def closest(limits: list[Limit]) -> float:
-    """The smallest share of a bound that is reached; 0 without bounds."""
-    return min((limit.share for limit in limits), default=0.0) if limits else -math.inf

@@ -27,7 +27,6 @@ DASHES: tuple[Any, ...] = (
     (0, (2, 3)),
     (0, (10, 3)),
 )
-HATCHES = ("", "////", "||||", "\\\\\\\\", "xxxx", "----", "++", "oo")
 LIMIT = "#444444"
 #: The end of a name in the legend of what lies above the axis.
 OFF_SCALE = " ↑ off scale"

@@ -49,11 +49,6 @@ def queue_delay(row: Row) -> float:
     return row[f"{LINK}.queue_delay_mean_s"]
 
 
-def queue_delay_p95(row: Row) -> float:
-    """95 % of the packets waited no longer."""
-    return row[f"{LINK}.queue_delay_p95_s"]
-
-
 def queue_mean(row: Row) -> float:
     """Packets that waited on average."""
     return row[f"{LINK}.queue_mean_packets"]
