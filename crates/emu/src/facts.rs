@@ -46,7 +46,7 @@ fn flow_facts(run: &Finished<'_>, flow: FlowId) -> FlowFacts {
     let warmup = Instant::ZERO + run.scenario.run.warmup;
     let until = shared.finished.or(instance.stop).unwrap_or(run.driven.ended).min(run.driven.ended);
     FlowFacts {
-        datagrams: None,
+        datagrams: shared.udp.as_ref().map(|udp| udp.reception.clone()),
         app: AppFacts {
             kind: app.name(),
             has_end: app.has_end(),
@@ -56,21 +56,30 @@ fn flow_facts(run: &Finished<'_>, flow: FlowId) -> FlowFacts {
             qoe: shared.qoe.clone(),
         },
         server_sends: app.data_sender() == Side::Server,
-        stack: shared.quic.is_none().then_some("linux"),
-        state: shared.quic.map_or(state, |quic| quic.state).to_string(),
+        stack: (shared.quic.is_none() && shared.udp.is_none()).then_some("linux"),
+        state: match (&shared.quic, &shared.udp) {
+            (Some(quic), _) => quic.state,
+            (None, Some(udp)) => udp.state(),
+            (None, None) => state,
+        }
+        .to_string(),
         failure: shared.error.is_some().then_some(FlowFailure::Other),
-        sender: match quic {
-            Some(done) => SenderFacts::from(&done.sender),
-            None => sender_facts(measured, &shared.last),
+        sender: match (quic, &shared.udp) {
+            (Some(done), _) => SenderFacts::from(&done.sender),
+            (None, Some(udp)) => udp.sender_since(&measured.info_before),
+            (None, None) => sender_facts(measured, &shared.last),
         },
         delivered: progress.delivered.load(Ordering::Relaxed) - measured.delivered_before,
         arrived: counted.arrived,
         lost: counted.lost,
         made: counted.made,
         whole_run: None,
-        limited: match quic {
-            Some(done) => done.limited,
-            None => limited(&measured.info_before, &shared.last, until.since(instance.start.max(warmup))),
+        limited: match (quic, &shared.udp) {
+            (Some(done), _) => done.limited,
+            (None, Some(udp)) => udp.limited(instance.start.max(warmup), run.driven.ended),
+            (None, None) => {
+                limited(&measured.info_before, &shared.last, until.since(instance.start.max(warmup)))
+            }
         },
         path_use: None,
         cwnd: measured.cwnd,

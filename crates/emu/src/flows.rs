@@ -6,10 +6,11 @@ use crate::clock::Clock;
 use crate::quic_info::QuicInfo;
 use crate::sockets::{News, Sockets};
 use crate::tcp_info::TcpInfo;
+use crate::udp::UdpInfo;
 use crate::world::FIRST_PORT;
 use crate::{Error, kernel, namespace, sys};
 use longhaul_quic::Incidents;
-use longhaul_scenario::{BufferSpec, Ending, FlowInstance, FlowSpec};
+use longhaul_scenario::{BufferSpec, Ending, FlowInstance, FlowSpec, Transport};
 use longhaul_traffic::{App, End, Qoe, Side, Streams};
 use longhaul_units::{Duration, FlowId, Histogram, Instant};
 use nix::errno::Errno;
@@ -63,6 +64,8 @@ pub struct Shared {
     pub last: TcpInfo,
     /// What is known of a QUIC flow.
     pub quic: Option<QuicInfo>,
+    /// What is known of a flow over UDP.
+    pub udp: Option<UdpInfo>,
     /// Limits of quinn-proto that its QUIC connection has met.
     pub incidents: Incidents,
     /// Logs of its QUIC connection: name of the file, content.
@@ -82,6 +85,9 @@ impl Progress {
         let mut shared = self.shared();
         if let Some(quic) = &shared.quic {
             return shared.connected.then(|| quic.as_tcp());
+        }
+        if let Some(udp) = &shared.udp {
+            return shared.connected.then(|| udp.as_tcp());
         }
         let mut now = shared.ended;
         let open = shared.senders.values().filter_map(|socket| TcpInfo::of(socket).ok());
@@ -350,7 +356,7 @@ impl Flow<'_> {
 /// # Errors
 /// The first that it has not.
 pub fn check_congestion<'a>(flows: impl IntoIterator<Item = &'a FlowSpec>) -> Result<(), Error> {
-    for flow in flows.into_iter().filter(|flow| flow.quic().is_none()) {
+    for flow in flows.into_iter().filter(|flow| flow.transport == Transport::Tcp) {
         if kernel::congestion(&flow.tcp).is_none() {
             return Err(Error::Unsupported(format!(
                 "flow \"{}\": this kernel ({}) has no congestion control \"{}\"; it has {}: try \

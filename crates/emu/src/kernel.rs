@@ -13,6 +13,11 @@ use std::sync::OnceLock;
 /// Most bytes of a socket's buffers: more than any window of scenarios that a kernel can carry.
 const LARGEST_BUFFER: u64 = 1_073_741_823;
 
+/// MTU in bytes of a host whose segments are those of `tcp`.
+pub fn mtu(tcp: &TcpSpec) -> u64 {
+    (tcp.mss.as_bytes() + HEADERS).max(LEAST_MTU)
+}
+
 /// Whose TCP the hosts have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum TcpOf {
@@ -95,12 +100,7 @@ impl Settings {
         if let Some(name) = congestion(tcp) {
             route += &format!(" congctl {name}");
         }
-        Settings {
-            sysctls: sysctls.chain(routing()).collect(),
-            route,
-            mtu: (mss + HEADERS).max(LEAST_MTU),
-            of_machine: false,
-        }
+        Settings { sysctls: sysctls.chain(routing()).collect(), route, mtu: mtu(tcp), of_machine: false }
     }
 
     /// The settings of TCP in the network namespace of the thread, for hosts that are to be as this machine is, on a device that takes
@@ -109,7 +109,7 @@ impl Settings {
         Settings {
             sysctls: of_start().into_iter().chain(routing()).collect(),
             route: String::new(),
-            mtu: (tcp.mss.as_bytes() + HEADERS).max(LEAST_MTU),
+            mtu: mtu(tcp),
             of_machine: true,
         }
     }

@@ -58,6 +58,7 @@ mod sysctl;
 pub mod tcp_info;
 pub mod terminal;
 pub mod testbed;
+pub mod udp;
 pub mod unrouted;
 pub mod world;
 

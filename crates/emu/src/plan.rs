@@ -7,7 +7,7 @@ use crate::own;
 use crate::stage::Stage;
 use longhaul_fabric::{Topology, Way};
 use longhaul_path::Hosts;
-use longhaul_scenario::{FlowInstance, FlowSpec, MiddleboxInstance, Network, Scenario, Step};
+use longhaul_scenario::{FlowInstance, FlowSpec, MiddleboxInstance, Network, Scenario, Step, Transport};
 use longhaul_traffic::Side;
 use longhaul_units::{FlowId, HostId, Id, IdVec, MiddleboxId, NodeId, ids};
 use std::collections::{BTreeMap, HashMap};
@@ -177,6 +177,9 @@ impl Between {
     }
 }
 
+/// A QUIC packet of so many bytes has data in it.
+const LEAST_QUIC_DATA: u32 = 150;
+
 /// What is known of a flow beforehand.
 pub(crate) struct Known {
     pub weight: u8,
@@ -184,13 +187,20 @@ pub(crate) struct Known {
     pub server_sends: bool,
     /// It is carried by this protocol.
     pub protocol: u8,
+    /// Bytes of payload of its data packets at least: ACKs have fewer.
+    pub least: u32,
 }
 
 impl Known {
     fn new(spec: &FlowSpec) -> Known {
         let server_sends = spec.app.data_sender() == Side::Server;
-        let protocol = if spec.quic().is_some() { PROTOCOL_UDP } else { PROTOCOL_TCP };
-        Known { weight: spec.weight, server_sends, protocol }
+        let (protocol, least) = match spec.transport {
+            Transport::Tcp => (PROTOCOL_TCP, 1),
+            // ACKs of QUIC cannot be distinguished from data but by their length.
+            Transport::Quic => (PROTOCOL_UDP, LEAST_QUIC_DATA),
+            Transport::Udp => (PROTOCOL_UDP, 1),
+        };
+        Known { weight: spec.weight, server_sends, protocol, least }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::driver::{self, Driven, Live, Status, ports};
 use crate::facts;
 use crate::finished::{Finished, Measured};
 use crate::flows::{self, Flow, Progress, Run};
-use crate::kernel::TcpOf;
+use crate::kernel::{self, TcpOf};
 use crate::lateness::Bounds;
 use crate::losses;
 use crate::netstat::Netstat;
@@ -18,10 +18,11 @@ use crate::recorder::Recorder;
 use crate::start::Start;
 use crate::tcp_info::TcpInfo;
 use crate::testbed::{Host, Testbed, hosts_of};
+use crate::udp::{self, Pair};
 use crate::world::{FIRST_PORT, World};
 use ipnet::IpNet;
 use longhaul_results::{FlowRow, ResultFiles, Summary, Table};
-use longhaul_scenario::{FlowInstance, FlowSpec, Network, Scenario, resolved_toml, run_id};
+use longhaul_scenario::{FlowInstance, FlowSpec, Network, Scenario, Transport, resolved_toml, run_id};
 use longhaul_segment::pcapng::LinkType;
 use longhaul_units::{Duration, FlowId, IdVec, Instant};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -189,13 +190,7 @@ fn refuse_what_cannot_run(scenario: &Scenario, network: &Network) -> Result<(), 
             flow.name
         )));
     }
-    if let Some(flow) = scenario.flow.iter().find(|flow| flow.udp().is_some()) {
-        return Err(Error::Unsupported(format!(
-            "flow \"{}\": the emulator does not send plain UDP by itself (transport = \"udp\"); the simulator does, and \
-             `longhaul-emu shell` runs programs that do, as iperf3 -u",
-            flow.name
-        )));
-    }
+    udp::check(&scenario.flow, |flow| kernel::mtu(&flow.tcp))?;
     // Its datagrams have the whole byte set with each of them, for ECN.
     if let Some(flow) = scenario.flow.iter().find(|flow| flow.quic().is_some() && !flow.dscp.is_default()) {
         return Err(Error::Unsupported(format!(
@@ -246,17 +241,22 @@ fn play(
     stop: &AtomicBool,
 ) -> Result<(Driven<Recorder>, IdVec<FlowId, Measured>), Error> {
     let network = control.network();
-    let over_tcp: Vec<&Flow<'_>> = flows.iter().filter(|flow| flow.spec.quic().is_none()).collect();
+    let over_tcp: Vec<&Flow<'_>> =
+        flows.iter().filter(|flow| flow.spec.transport == Transport::Tcp).collect();
     let listeners = over_tcp.iter().map(|flow| flow.listen()).collect::<Result<Vec<_>, Error>>()?;
     let over_quic = QuicFlows::of(flows, &network.quic_connections(scenario), scenario.run.qlog);
     let wires = over_quic.iter().map(QuicFlows::open).collect::<Result<Vec<_>, Error>>()?;
+    let over_udp = flows.iter().filter_map(|flow| Some((flow, flow.spec.udp()?)));
+    let over_udp = over_udp
+        .map(|(flow, spec)| Ok((flow, spec, Pair::open(flow, spec)?)))
+        .collect::<Result<Vec<_>, Error>>()?;
     let world = World::new(Plan::new(scenario, network, &testbed.addresses(), &testbed.ranges)?);
     let recorder = Recorder::new(scenario, network, taps);
     let mut ports = ports(testbed)?;
     let (over, driven_enough) = (AtomicBool::new(false), AtomicBool::new(false));
     let live = Live::default();
-    // Whoever moves packets, a thread for each TCP flow and each QUIC connection, and this one.
-    let start = Start::of(2 + over_tcp.len() + over_quic.len());
+    // Whoever moves packets, a thread for each flow over TCP or UDP and each QUIC connection, and this one.
+    let start = Start::of(2 + over_tcp.len() + over_quic.len() + over_udp.len());
     std::thread::scope(|scope| {
         // Whatever happens here, the others end.
         let flags = [&over, &driven_enough];
@@ -271,6 +271,13 @@ fn play(
                 // Its sockets are where they belong; this thread makes none.
                 let Some(clock) = start.ready() else { return };
                 connection.play(wires, Run { clock, stop: over });
+            };
+            workers.push(thread::Builder::new().spawn_scoped(scope, play).map_err(no_thread)?);
+        }
+        for (flow, spec, sockets) in &over_udp {
+            let play = move || {
+                let Some(clock) = start.ready() else { return };
+                flow.play_datagrams(spec, sockets, Run { clock, stop: over });
             };
             workers.push(thread::Builder::new().spawn_scoped(scope, play).map_err(no_thread)?);
         }

@@ -7,7 +7,7 @@ use crate::losses::{self, Loss};
 use crate::registry::{Cleaned, Registration};
 use crate::{Error, namespace, priority, registry, sys};
 use ipnet::IpNet;
-use longhaul_scenario::{Network, Scenario, TcpSpec};
+use longhaul_scenario::{Network, Scenario, TcpSpec, Transport};
 use longhaul_units::{Duration, GroupId, Id, NodeId};
 use std::fs::{File, OpenOptions};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -209,8 +209,11 @@ fn segments_at_once(network: &Network, node: NodeId, hosts: &[NodeId]) -> u64 {
 
 /// The settings of the first flow that has an end at this node, of the scenario's first if none has.
 fn tcp_of(scenario: &Scenario, network: &Network, node: NodeId) -> TcpSpec {
-    let touching = network.flows.iter().find(|flow| flow.from == node || flow.to == node);
-    let group = touching.map_or(GroupId(0), |flow| flow.group);
+    let mut touching = network.flows.iter().filter(|flow| flow.from == node || flow.to == node).peekable();
+    let first = touching.peek().map_or(GroupId(0), |flow| flow.group);
+    // The settings of flows over another transport are the defaults.
+    let over_tcp = touching.find(|flow| scenario.group(flow.group).transport == Transport::Tcp);
+    let group = over_tcp.map_or(first, |flow| flow.group);
     scenario.flow.get(group.index()).map(|flow| flow.tcp.clone()).unwrap_or_default()
 }
 

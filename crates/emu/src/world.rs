@@ -139,8 +139,6 @@ pub const FIRST_PORT: u16 = 10_000;
 /// Routers of a world send one report in this time, or so many at once: Linux's `icmp_msgs_per_sec` and `icmp_msgs_burst`.
 const REPORT_INTERVAL: Duration = Duration::from_millis(1);
 const REPORTS_AT_ONCE: u64 = 50;
-/// A QUIC packet of so many bytes has data in it.
-const LEAST_QUIC_DATA: u32 = 150;
 
 /// The host with the way out: what is for no host's address goes there, and is handed on.
 #[derive(Clone, Copy)]
@@ -407,16 +405,10 @@ impl World {
             let known = self.known.get(flow).filter(|known| known.protocol == shape.protocol)?;
             Some((flow, known))
         };
-        // ACKs of QUIC cannot be distinguished from data but by their length.
-        let least = match shape.protocol {
-            frame::PROTOCOL_TCP => 1,
-            frame::PROTOCOL_UDP => LEAST_QUIC_DATA,
-            _ => return (Frame::NO_FLOW, false),
-        };
         let Some((src, dst)) = shape.ports else { return (Frame::NO_FLOW, false) };
         match (flow(dst), flow(src)) {
-            (Some((flow, known)), _) => (flow, !known.server_sends && shape.payload >= least),
-            (_, Some((flow, known))) => (flow, known.server_sends && shape.payload >= least),
+            (Some((flow, known)), _) => (flow, !known.server_sends && shape.payload >= known.least),
+            (_, Some((flow, known))) => (flow, known.server_sends && shape.payload >= known.least),
             _ => (Frame::NO_FLOW, false),
         }
     }

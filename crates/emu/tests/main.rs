@@ -14,4 +14,5 @@ mod outside;
 mod quic;
 mod real;
 mod surroundings;
+mod udp;
 mod world;

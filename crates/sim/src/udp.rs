@@ -7,7 +7,7 @@ use longhaul_results::Arrived;
 use longhaul_scenario::{AppSpec, UdpSpec};
 use longhaul_segment::Ecn;
 use longhaul_tcp::{Limit, LimitedTime, Stats};
-use longhaul_traffic::{App, Datagrams, End, Qoe, Reception, Side, Stream, Streams};
+use longhaul_traffic::{App, Datagrams, Qoe, Reception, Side, Streams, Written};
 use longhaul_units::{EndpointId, FlowId, Instant};
 
 /// A flow over UDP, both ends.
@@ -76,58 +76,17 @@ impl UdpFlow {
     }
 }
 
-/// Both ends of a flow as its application has them: messages are kept until it has acted. There is nothing to open, and nothing to
-/// wait for.
-#[derive(Default)]
-struct Messages {
-    written: Written,
-    /// What an application that only writes does not use.
-    other: Written,
-}
-
-/// What an end has written.
-#[derive(Default)]
-struct Written {
-    messages: Vec<u64>,
-    closed: bool,
-}
-
-impl Stream for Written {
-    fn write(&mut self, bytes: u64) {
-        self.messages.push(bytes);
-    }
-    fn close(&mut self) {
-        self.closed = true;
-    }
-    fn abort(&mut self) {
-        self.closed = true;
-    }
-    fn received(&self) -> u64 {
-        0
-    }
-}
-
-impl Streams for Messages {
-    fn end(&mut self, end: End) -> &mut dyn Stream {
-        if end == End::CLIENT { &mut self.written } else { &mut self.other }
-    }
-    fn look(&self, end: End) -> &dyn Stream {
-        if end == End::CLIENT { &self.written } else { &self.other }
-    }
-    fn want(&mut self, _end: End, _total: u64) {}
-    fn open(&mut self, _pair: usize) {}
-}
-
 impl World<'_> {
     /// Calls the application of a UDP flow, and sends what it has written.
     pub fn call_over_udp(&mut self, flow: FlowId, action: impl FnOnce(&mut App, &mut dyn Streams)) {
-        let mut streams = Messages::default();
+        let mut streams = Written::default();
         action(&mut self.apps[flow], &mut streams);
         let sender = self.first_connection(flow).end(Side::Client);
-        for message in streams.written.messages {
+        let (messages, closed) = streams.take();
+        for message in messages {
             self.send_message(flow, sender, message);
         }
-        if streams.written.closed {
+        if closed {
             let now = self.now;
             self.udp[flow].iter_mut().for_each(|udp| udp.stopped = Some(now));
         }

@@ -2,7 +2,7 @@
 //! and by how much that varied. There is no clock and no packet in it: a world carries number, length and time of writing.
 
 use crate::call::Ear;
-use crate::{Call, Qoe};
+use crate::{Call, End, Qoe, Stream, Streams};
 use longhaul_units::{Duration, Histogram, Instant};
 use std::collections::VecDeque;
 
@@ -162,6 +162,55 @@ impl Datagrams {
         let ahead = low.wrapping_sub(self.next as u32) as i32;
         self.next.saturating_add_signed(i64::from(ahead))
     }
+}
+
+/// Both ends of a flow as an application has them that only writes: its messages are kept until it has acted. There is nothing to open,
+/// and nothing to wait for.
+#[derive(Debug, Default)]
+pub struct Written {
+    written: OfEnd,
+    /// What such an application does not use.
+    other: OfEnd,
+}
+
+impl Written {
+    /// Sizes of the messages that were written in bytes, and whether there will be no more.
+    pub fn take(self) -> (Vec<u64>, bool) {
+        (self.written.messages, self.written.closed)
+    }
+}
+
+/// What an end has written.
+#[derive(Debug, Default)]
+struct OfEnd {
+    messages: Vec<u64>,
+    closed: bool,
+}
+
+impl Stream for OfEnd {
+    fn write(&mut self, bytes: u64) {
+        self.messages.push(bytes);
+    }
+    fn close(&mut self) {
+        self.closed = true;
+    }
+    fn abort(&mut self) {
+        self.closed = true;
+    }
+    fn received(&self) -> u64 {
+        0
+    }
+}
+
+impl Streams for Written {
+    fn end(&mut self, end: End) -> &mut dyn Stream {
+        if end == End::CLIENT { &mut self.written } else { &mut self.other }
+    }
+    fn look(&self, end: End) -> &dyn Stream {
+        if end == End::CLIENT { &self.written } else { &self.other }
+    }
+    fn want(&mut self, _end: End, _total: u64) {}
+    fn open(&mut self, _pair: usize) {}
 }
 
 /// Numbers that have come, one bit each.

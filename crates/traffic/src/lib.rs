@@ -20,7 +20,7 @@ mod video;
 pub use app::{App, Application, Base, ENDLESS, End, Ending, Parameters, Setup, Stream, Streams, Timing};
 pub use apps::{AppSpec, Bulk, Cbr, Keystrokes, Messages, OnOff, Request, TraceBegin, TraceSpec, Web};
 pub use call::{Call, Codec, Playout};
-pub use datagrams::{Datagrams, Reception};
+pub use datagrams::{Datagrams, Reception, Written};
 pub use draw::{Count, Draw, Quantity, Volume};
 pub use longhaul_units::Side;
 pub use qoe::{Hearing, Played, Qoe, Viewing};
