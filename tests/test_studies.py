@@ -431,7 +431,7 @@ def test_another_result_is_not_written_over(command, tmp_path, sweep_file):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["fake1"], "no study is called 'fake1'; there are asymmetric, fake, highspeed, highspeed-chapter-8, premature-ack, satellite-objectives, split-pep, sttp; did you mean 'fake'?"),
+        (["fake1"], "no study is called 'fake1'; there are asymmetric, fake, headlines, highspeed, highspeed-chapter-8, premature-ack, satellite-objectives, split-pep, sttp; did you mean 'fake'?"),
         (["fake", "--scale", "quik"], "no scale of the study fake is called 'quik'; there are tiny, quick; did you mean 'quick'?"),
         (["fake", "--figure", "F3"], "there are F1, F2, figure 1.1, figure 1.2"),
         (["fake", "--figure", "F11"], "did you mean 'F1.1'?"),

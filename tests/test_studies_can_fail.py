@@ -233,6 +233,7 @@ DRAWN = [
     pytest.param("split-pep", "full", marks=pytest.mark.long("20 seconds of processor time")),
     pytest.param("highspeed", "grid", marks=pytest.mark.long("half a minute of processor time")),
     ("satellite-objectives", "quick"),
+    ("headlines", "quick"),
     ("highspeed-chapter-8", "quick"),
     pytest.param("sttp", "quick", marks=pytest.mark.long("a minute of processor time")),
 ]

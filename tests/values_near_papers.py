@@ -16,7 +16,13 @@ from longhaul_studies.sttp.tables import APPENDIX_1, APPENDIX_2
 #: Metrics of a run by their names, from its experiment's parameters.
 Near = Callable[[Mapping[str, Any]], dict[str, float]]
 _HIGH, _STANDARD, _STREAMS, _LINK = "group.hstcp.", "group.regtcp.", "group.streams.", "link.bottleneck.forward."
-NEAR: dict[str, dict[str, Near]] = {"highspeed": {}, "highspeed-chapter-8": {}, "sttp": {}, "split-pep": {}}
+NEAR: dict[str, dict[str, Near]] = {
+    "highspeed": {},
+    "highspeed-chapter-8": {},
+    "sttp": {},
+    "split-pep": {},
+    "headlines": {},
+}
 
 
 def _events(high: float, standard: float) -> dict[str, float]:
@@ -106,3 +112,6 @@ def _single_flow(p: Mapping[str, Any]) -> dict[str, float]:
 
 
 NEAR["split-pep"] |= {"S7c": _windows, "S8d": _single_flow}
+
+
+NEAR["headlines"] |= {"H17": lambda _: {"goodput_bps": 2.5e6}, "H21": lambda _: {"goodput_bps": 0.8e6}}

@@ -20,7 +20,7 @@ SEEDS = 5
 #: End hosts of the time: SACK, standard congestion control, timers of RFC 6298 with at least 1 s.
 _HOST: dict[str, Any] = {"variant": "sack", "congestion": "reno", "receive_buffer": "unlimited", "rto": {"min": "1 s"}}
 #: Hybla with what its authors ask for: timestamps, pacing, and an estimate of the link's rate as the first threshold.
-_HYBLA: dict[str, Any] = {
+HYBLA: dict[str, Any] = {
     "congestion": "hybla", "timestamps": True, "pacing": "window", "slow_start": {"kind": "packet_pair", "retries": 3},
 }  # fmt: skip
 
@@ -41,9 +41,9 @@ RTTS, LOSSES = (50, 200, 600), (0.0, 0.01)
 #: What the end hosts use, and what differs beyond a split at the hub; no split where the second is `None`.
 OVER_SATELLITE: dict[str, tuple[dict[str, Any], dict[str, Any] | None]] = {
     "none": ({}, None),
-    "Hybla end to end": (_HYBLA, None),
+    "Hybla end to end": (HYBLA, None),
     "split": ({}, {}),
-    "PEPsal": ({}, _HYBLA),
+    "PEPsal": ({}, HYBLA),
 }
 
 
