@@ -106,6 +106,35 @@ def test_fast_convergence_is_between_cubic_and_its_formula(tmp_path):
     assert windows[True] < 0.9 * 187 < 187 < windows[False]
 
 
+def test_hystart_over_a_satellite_is_a_matter_of_jitter(tmp_path):
+    on, off, on_even, off_even = (
+        goodput(OF["H11"].runs[name], tmp_path) for name in ("HyStart on", "HyStart off", "HyStart on, no jitter", "HyStart off, no jitter")
+    )  # fmt: skip
+    assert on < 0.3 * off
+    assert on_even > off_even
+
+
+def test_one_lost_packet_in_a_thousand_decides_starlink(tmp_path):
+    factors = [
+        goodput(OF["H42"].runs[f"bbr{loss}"], tmp_path) / goodput(OF["H42"].runs[f"cubic{loss}"], tmp_path)
+        for loss in ("", ", 0.1 % lost")
+    ]  # fmt: skip
+    assert factors[0] < 1.2
+    assert factors[1] > 3
+
+
+def test_nagles_algorithm_adds_a_round_trip_to_4_kb(tmp_path):
+    once, twice = (goodput(OF["H7"].runs[name], tmp_path, "completion_time_mean_s") for name in ("at once", "Nagle"))
+    assert (once, twice) == (pytest.approx(2 * 0.56, rel=0.01), pytest.approx(3 * 0.56, rel=0.01))
+
+
+def test_values_that_are_alike_stand_with_their_intervals():
+    found = results("H45", {"5": [0.99, 0.98], "15": [0.99, 1.0], "50": [1.0, 0.99]}, "utilisation")
+    judged = OF["H45"].target.judge(found)
+    assert judged.verdict == "reproduced"
+    assert judged.measured.count("\u00b1") == 3
+
+
 def test_a_thin_return_link_divides_the_forward_link_by_k(tmp_path):
     used = goodput(asymmetry._thin(1, "2000 packets"), tmp_path, "goodput_bps") / 10e6
     assert used == pytest.approx(0.96 / asymmetry.K, rel=0.01)

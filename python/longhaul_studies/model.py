@@ -166,6 +166,8 @@ class ResultTable:
     experiments: tuple[str, ...] = ()
     #: Whether it stands at the top of the document, before the targets.
     first: bool = False
+    #: Whether its cells are words, which begin at the left; numbers end at the right.
+    words: bool = False
 
 
 @dataclass(frozen=True)

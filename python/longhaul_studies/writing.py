@@ -384,7 +384,7 @@ def _tables(outcomes: Sequence[Outcome], *, first: bool) -> list[str]:
         if table.first != first:
             continue
         lines = ["| " + " | ".join(_cell(name) for name in table.columns) + " |"]
-        lines.append("|---|" + ("---|" if first else "---:|") * (len(table.columns) - 1))
+        lines.append("|---|" + ("---|" if first or table.words else "---:|") * (len(table.columns) - 1))
         lines += ["| " + " | ".join(_cell(cell) for cell in part) + " |" for row in rows for part in _lines_of(row)]
         caption = f"{table.caption} Scale `{scale}`." if len(outcomes) > 1 else table.caption
         title = f"{table.title}, {scale} scale" if first and len(outcomes) > 1 else table.title

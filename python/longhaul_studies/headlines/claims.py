@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..model import Claim
 from ..results import Results
 from .headline import Runs
-from .scenarios import GOODPUT, MBPS, TIME
+from .scenarios import GOODPUT, MBPS, TIME, at_loss
 
 
 def _mean(values: list[float]) -> float:
@@ -24,7 +24,7 @@ def _hystart(results: Results) -> str:
 
 def _hybla(results: Results) -> str:
     runs = Runs(results, "H23")
-    hybla, standard = (runs.mean(f"{one}, 0.01", GOODPUT, MBPS) for one in ("hybla", "standard"))
+    hybla, standard = (runs.mean(f"{one}, {at_loss(0.01)}", GOODPUT, MBPS) for one in ("hybla", "standard"))
     return f"600 ms, 1 % of loss: Hybla {hybla:.2f} Mbit/s, standard {standard:.2f}"
 
 
@@ -37,7 +37,10 @@ def _quic(results: Results) -> str:
 
 def _starlink(results: Results) -> str:
     runs = Runs(results, "H42")
-    factors = [_mean(runs.ratios(f"bbr{loss}", f"cubic{loss}", GOODPUT)) for loss in ("", ", 0.1 %", ", 1 %")]
+    factors = [
+        _mean(runs.ratios(f"bbr{loss}", f"cubic{loss}", GOODPUT))
+        for loss in ("", f", {at_loss(0.001)}", f", {at_loss(0.01)}")
+    ]
     return (
         f"BBR over CUBIC: {factors[0]:.2f} times; with 0.1 % of random loss {factors[1]:.1f}, with 1 % {factors[2]:.0f}"
     )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from longhaul.scenario import Scenario
 from longhaul.stats import estimate
 
 from ..model import Case, Experiment, Kind, Origin, Target
 from ..results import NotRun, Results, Row
-from ..verdict import Judgement, holds, over_seeds, with_interval
+from ..verdict import Judgement, flat, holds, over_seeds, with_interval
 from .scenarios import GOODPUT, MBPS
 
 #: Seeds of a point where something is drawn at random.
@@ -38,6 +39,13 @@ class Runs:
         return [
             a / b for a, b in zip(self.each(over, metric), self.each(under, metric), strict=True) if b
         ] or self._nothing(under)
+
+    def quoted(self, value: Callable[[Row], float], over: Mapping[str, Any], under: Mapping[str, Any]) -> list[float]:
+        """A value at one point over that at another, seed by seed, of runs that are named as in another study."""
+        pairs = zip(
+            *(sorted(self._table.where(**point), key=lambda row: row.seed) for point in (over, under)), strict=True
+        )
+        return [value(a) / value(b) for a, b in pairs]
 
     def mean(self, variant: str, metric: str, unit: float = 1.0) -> float:
         """The mean over seeds."""
@@ -91,6 +99,16 @@ def above(differences: list[float]) -> bool:
 def rates(runs: Runs, *variants: str) -> str:
     """The goodput of each variant."""
     return ", ".join(f"{one} {shown(runs.each(one, GOODPUT, MBPS))}" for one in variants) + " Mbit/s"
+
+
+def alike(
+    runs: Runs, variants: Mapping[Any, str], metric: str, within: float, unit: float = 1.0, name: str = ""
+) -> Judgement:
+    """Whether means hardly depend on a parameter, whose values name the variants; each value stands with its interval."""
+    judged = flat({place: runs.mean(variant, metric, unit) for place, variant in variants.items()}, within)
+    spread = judged.measured.rpartition("; ")[2]
+    text = ", ".join(f"{place}: {shown(runs.each(variant, metric, unit))}" for place, variant in variants.items())
+    return replace(judged, measured=f"{text} {name}; {spread}")
 
 
 @dataclass(frozen=True)
@@ -163,9 +181,11 @@ class Headline:
 
     def _judged(self, results: Results) -> Judgement:
         runs = Runs(results, self.id)
-        if self.judge is not None:
-            return self.judge(runs)
-        judged = over_seeds(self.values(results), self.number, self.within, unit=self.unit)
+        judged = (
+            self.judge(runs)
+            if self.judge
+            else over_seeds(self.values(results), self.number, self.within, unit=self.unit)
+        )
         if self.note is None:
             return judged
         return replace(judged, measured=f"{judged.measured}; {self.note(runs)}")

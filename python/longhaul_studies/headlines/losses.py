@@ -10,9 +10,9 @@ from longhaul.scenario import Scenario
 from ..model import Case
 from ..results import Results
 from ..split_pep import related as quoted
-from ..verdict import Judgement, band, flat, holds
-from .headline import Headline, Runs, more, rates, shown
-from .scenarios import GEO_MS, GOODPUT, LINUX, MBPS, OLD, TIME, TIMEOUTS, download, every, lossy, path
+from ..verdict import Judgement, band, holds
+from .headline import Headline, Runs, alike, more, rates, shown
+from .scenarios import GEO_MS, GOODPUT, LINUX, MBPS, OLD, TIME, TIMEOUTS, at_loss, download, every, lossy, path
 
 _PER_RTT = "group.download.packets_per_rtt"
 
@@ -47,13 +47,13 @@ _RTTS = (25, 100, 300, 600)
 
 
 def _independent(runs: Runs) -> Judgement:
-    return flat({rtt: runs.mean(f"{rtt} ms", GOODPUT, MBPS) for rtt in _RTTS}, 0.2, unit="Mbit/s")
+    return alike(runs, {f"{rtt} ms": f"{rtt} ms" for rtt in _RTTS}, GOODPUT, 0.2, MBPS, "Mbit/s")
 
 
 def _insensitive(runs: Runs) -> Judgement:
     """What each keeps at 0.1 and 1 % of what it has without loss."""
     kept = {
-        (control, loss): runs.mean(f"{control}, {loss:g}", GOODPUT) / runs.mean(f"{control}, 0", GOODPUT)
+        (control, loss): runs.mean(f"{control}, {at_loss(loss)}", GOODPUT) / runs.mean(f"{control}, {at_loss(0)}", GOODPUT)
         for control in ("westwood", "reno") for loss in _LOSSES
     }  # fmt: skip
     text = ", ".join(f"{control} {100 * share:.0f} % at {100 * loss:g} %" for (control, loss), share in kept.items())
@@ -63,8 +63,8 @@ def _insensitive(runs: Runs) -> Judgement:
 
 
 def _superior(runs: Runs) -> Judgement:
-    pairs = {f"{loss:g}": (f"hybla, {loss:g}", f"standard, {loss:g}") for loss in (0, *_LOSSES)}
-    return more(runs, GOODPUT, {f"at {name}": pair for name, pair in pairs.items()}, MBPS, "Mbit/s")
+    pairs = {at_loss(loss): (f"hybla, {at_loss(loss)}", f"standard, {at_loss(loss)}") for loss in (0, *_LOSSES)}
+    return more(runs, GOODPUT, {f"with {name}": pair for name, pair in pairs.items()}, MBPS, "Mbit/s")
 
 
 def _several(runs: Runs) -> Judgement:
@@ -116,6 +116,18 @@ def _quotes(name: str) -> tuple[Callable[[str], list[Case]], Callable[[Results],
     return points, found.judge
 
 
+def _factor(over: dict[str, Any], under: dict[str, Any]) -> Callable[[Runs], str]:
+    """The factor with its interval, in words."""
+    return lambda runs: f"seed by seed {shown(runs.quoted(quoted.goodput, over, under))}"
+
+
+_intervals = {
+    "R1": _factor({"rtt": 50}, {"rtt": 600}),
+    "R2": _factor({"system": "PEPsal", "loss": 0.01}, {"system": "PEPsal", "loss": 0.0}),
+    "R4": _factor({"system": "I-TCP"}, {"system": "none"}),
+    "R6": _factor({"system": "snoop"}, {"system": "none"}),
+    "R8": _factor({"system": "filter", "baud": 9600}, {"system": "none", "baud": 9600}),
+}
 _THESIS = "the thesis of the split-pep study, which quotes it"
 
 
@@ -124,6 +136,7 @@ def _quoted(identity: str, name: str, paper: str, claim: str, assumed: str, read
     return Headline(
         identity, paper, "as quoted in the thesis of split-pep, section 2", claim, read, {}, lambda runs: judge(runs.as_related()),
         assumed=assumed, reason=f"As {name} of split-pep. {quoted.REASONS[name]}" if name in quoted.REASONS else "", drawn=True, borrowed=points, kind="band",
+        note=_intervals.get(name),
     )  # fmt: skip
 
 
@@ -164,7 +177,7 @@ HEADLINES = (
         assumed="100 Mbit/s, random loss, Linux as it comes",
     ),
     Headline(
-        "H18", "Cardwell, Cheng, Dumazet et al. 2016", "netperf of the kernel's commit, as quoted on unix.stackexchange.com, 71051",
+        "H18", "Dumazet 2016", "netperf of the kernel's commit, as quoted on unix.stackexchange.com, 71051",
         "CUBIC has 3.27 Mbit/s at 1 % of loss and 100 ms",
         "the answer that quotes it", {"cubic": _at("cubic", 0.01, seconds=30)},
         value=lambda runs: runs.each("cubic", GOODPUT, MBPS), number=3.27, within=0.1, unit="Mbit/s", drawn=True,
@@ -172,7 +185,7 @@ HEADLINES = (
         reason="Reno's response function, by which CUBIC goes at such windows, gives 1.4 Mbit/s. How the loss was made and which offloads were on is not in the text that was read.",
     ),
     Headline(
-        "H19", "Cardwell, Cheng, Dumazet et al. 2016", "netperf of the kernel's commit, as quoted on unix.stackexchange.com, 71051",
+        "H19", "Dumazet 2016", "netperf of the kernel's commit, as quoted on unix.stackexchange.com, 71051",
         "BBR has 9150 of 10,000 Mbit/s at 1 % of loss and 100 ms: 91.5 % of the link",
         "the answer that quotes it", {"bbr": _at("bbr", 0.01, seconds=30)},
         value=lambda runs: runs.each("bbr", GOODPUT, MBPS), number=91.5, within=0.1, unit="% of the link", drawn=True, weight=3,
@@ -181,9 +194,9 @@ HEADLINES = (
     Headline(
         "H20", "Cardwell, Cheng, Gunn, Yeganeh, Jacobson 2016", "BBR, ACM Queue 14(5), figure 8",
         "CUBIC falls to a tenth at 0.1 % of random loss over 100 Mbit/s and 100 ms",
-        "notes that quote it", {f"{loss:g}": _at("cubic", loss) for loss in (0, 0.001)},
-        value=lambda runs: runs.ratios("0", "0.001", GOODPUT), number=10, within=0.25, unit="times less", drawn=True, weight=3,
-        note=lambda runs: rates(runs, "0", "0.001"),
+        "notes that quote it", {at_loss(loss): _at("cubic", loss) for loss in (0, 0.001)},
+        value=lambda runs: runs.ratios(at_loss(0), at_loss(0.001), GOODPUT), number=10, within=0.25, unit="times less", drawn=True, weight=3,
+        note=lambda runs: rates(runs, at_loss(0), at_loss(0.001)),
         assumed="a queue of one bandwidth-delay product, 60 s from the start",
         reason="A loss of 0.1 % leaves CUBIC what its response function gives. Queue, length of a run and kernel were not in the text that was read.",
     ),
@@ -208,7 +221,7 @@ HEADLINES = (
         "H23", "Caini, Firrincieli 2004", "TCP Hybla, abstract",
         "Hybla is superior to standard TCP over a satellite in all cases: without loss of the link and with it",
         "the abstract",
-        {f"{one}, {loss:g}": _older("reno" if one == "standard" else one, loss, 10, 600) for one in ("hybla", "standard") for loss in (0, *_LOSSES)},
+        {f"{one}, {at_loss(loss)}": _older("reno" if one == "standard" else one, loss, 10, 600) for one in ("hybla", "standard") for loss in (0, *_LOSSES)},
         _superior, kind="ordering", drawn=True, weight=2,
         assumed="10 Mbit/s, 600 ms, 0, 0.1 and 1 % of loss, alone; both with SACK, Hybla with the timestamps, pacing and estimated threshold that its authors ask for",
         reason="Without loss both fill the link but for the start. Without the estimated threshold, which was tried, Hybla has 6.14 Mbit/s there.",
@@ -222,9 +235,9 @@ HEADLINES = (
         reason="The estimated threshold, which the authors ask for, has to do with it: without it, which was tried, Hybla has 4.50 to 4.81 Mbit/s, a spread of 7 %. How it acts long after the start is not known.",
     ),
     Headline(
-        "H25", "Casetti, Gerla, Mascolo, Sanadidi, Wang 2002", "TCP Westwood, abstract",
+        "H25", "Casetti, Gerla, Mascolo et al. 2002", "TCP Westwood, abstract",
         "Westwood is not very sensitive to random errors; Reno is",
-        "the abstract", {f"{one}, {loss:g}": _older(one, loss, 2, 100) for one in ("westwood", "reno") for loss in (0, *_LOSSES)},
+        "the abstract", {f"{one}, {at_loss(loss)}": _older(one, loss, 2, 100) for one in ("westwood", "reno") for loss in (0, *_LOSSES)},
         _insensitive, kind="ordering", drawn=True,
         assumed="2 Mbit/s, 100 ms; \"not very sensitive\" is half of the throughput without loss at 1 %; Westwood+ as Linux has it",
     ),

@@ -50,6 +50,11 @@ def lossy(share: float) -> dict[str, Any]:
     return {"forward": {"loss": {"kind": "random", "probability": share}}} if share else {}
 
 
+def at_loss(share: float) -> str:
+    """How variants name a loss rate: `no loss`, `0.1 % lost`."""
+    return f"{100 * share:g} % lost" if share else "no loss"
+
+
 def every(packets: int) -> dict[str, Any]:
     """One packet lost in so many, at even distances, as closed forms suppose."""
     return {"forward": {"loss": {"kind": "periodic", "every": packets}}}

@@ -22,11 +22,13 @@ TABLES = (
         "*Taken* has what the text that was read leaves open, and what the runs have in its place.",
         ("headline", "where it stands", "what was read", "taken"),
         _conditions,
+        words=True,
     ),
     ResultTable(
         "Looked for and left out",
         "Not compared, or not yet.",
         ("what was looked for", "why it is not a row"),
         _left_out,
+        words=True,
     ),
 )
