@@ -363,3 +363,55 @@ def test_both_directions_of_a_link_with_one_queue_setting_are_changed_where_it_i
     made = titles_for("standing queue", scenario)["fq_codel on both directions of dsl"]
     assert list(made.settings) == ["link.dsl.queue"]
     core.resolve(as_document(scenario), made.overrides)
+
+
+def _disciplines_of(*flows: dict[str, Any], queue: str = "droptail", nodes: int = 1) -> set[str]:
+    """Disciplines that are tried at a full link from `server` to the router of so many clients."""
+    scenario = Scenario("shared", duration="20 s", warmup="4 s").link(
+        "access", "server", "home", rate="10 Mbit/s", delay="20 ms", queue={"kind": queue, "limit": "300 packets"}
+    )
+    for number in range(nodes):
+        scenario = scenario.link(f"lan{number}", "home", f"pc{number}", rate="1 Gbit/s", delay="1 ms")
+    for number, flow in enumerate(flows):
+        scenario = scenario.flow("server", flow.pop("to", "pc0"), name=f"f{number}", **flow)
+    made = titles_for("standing queue", scenario) | titles_for("unequal shares", scenario)
+    return {title.split(" at ")[0] for title in made if " at access (server" in title}
+
+
+def test_a_dual_queue_is_tried_only_for_flows_of_l4s():
+    plain = {"tcp": {"congestion": "cubic"}}
+    assert "dualpi2" not in _disciplines_of(plain, {"tcp": {"congestion": "dctcp", "ecn": "accurate"}})
+    assert "dualpi2" in _disciplines_of(plain, {"tcp": {"congestion": "prague", "ecn": "accurate"}})
+
+
+def test_fq_pie_is_tried_where_there_is_pie():
+    flow = {"tcp": {"congestion": "cubic"}}
+    assert "fq_pie" not in _disciplines_of(flow)
+    assert {"fq_pie", "fq_codel"} <= _disciplines_of(flow, queue="pie")
+
+
+def test_cake_is_tried_for_code_points_and_for_crowded_hosts():
+    """Without them it is FQ-CoDel by another name: a run that cannot show anything else."""
+    assert "cake" not in _disciplines_of({"to": "pc0"}, {"to": "pc1"}, nodes=2)
+    assert "cake" in _disciplines_of({"to": "pc0"}, {"to": "pc1", "dscp": "ef"}, nodes=2)
+    assert "cake" in _disciplines_of({"to": "pc0"}, {"to": "pc1", "count": 5}, nodes=2)
+
+
+def test_cake_shares_by_host_where_one_has_more_flows():
+    """One download of a client beside nine of another: a tenth by flow, a half by host."""
+    scenario = (
+        Scenario("flat", duration="20 s", warmup="4 s")
+        .link("access", "server", "home", rate="20 Mbit/s", delay="10 ms", queue="200 packets")
+        .link("lan0", "home", "pc0", rate="1 Gbit/s", delay="1 ms")
+        .link("lan1", "home", "pc1", rate="1 Gbit/s", delay="1 ms")
+        .flow("server", "pc0", name="one", app={"kind": "bulk"})
+        .flow("server", "pc1", name="nine", count=9, app={"kind": "bulk"})
+    )
+    cake = {"kind": "cake", "isolation": "dual_dsthost"}
+    by_host = longhaul.run(scenario, set={"link.access.queue": cake}, tables=False).summary
+    by_flow = longhaul.run(scenario, set={"link.access.queue": {"kind": "fq_codel"}}, tables=False).summary
+    share = [
+        next(group["metrics"]["goodput_bps"] for group in one["groups"] if group["group"] == "one") / 20e6
+        for one in (by_flow, by_host)
+    ]
+    assert share[0] < 0.13 and share[1] > 0.4, share

@@ -14,8 +14,8 @@ use crate::levels::Levels;
 use crate::waiting::Waiting;
 use crate::{Base, Body, Direction, Middlebox, Passing, Verdict};
 use longhaul_path::QueueSpec;
-use longhaul_path::queue::HeldQueue;
-use longhaul_units::{Duration, Instant, Rate, Size};
+use longhaul_path::queue::{Bucket, HeldQueue};
+use longhaul_units::{Instant, Rate, Size};
 
 /// Everything that can be set.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -28,30 +28,6 @@ pub struct Settings {
     pub queue: QueueSpec,
     /// Which packets are held back.
     pub towards: Direction,
-}
-
-/// The bucket, by the time at which it is full: at t it holds `burst - rate (full_at - t)`, at most `burst`.
-#[derive(Clone, Copy, Debug)]
-struct Bucket {
-    rate: Rate,
-    /// Time that it takes to fill.
-    depth: Duration,
-    full_at: Instant,
-}
-
-impl Bucket {
-    fn time(&self, len: u32) -> Duration {
-        self.rate.transmission_time(Size::from_bytes(u64::from(len)))
-    }
-    /// When a packet of `len` bytes may leave.
-    fn due(&self, len: u32) -> Instant {
-        let spare = self.depth.as_nanos().saturating_sub(self.time(len).as_nanos());
-        Instant::from_nanos(self.full_at.as_nanos().saturating_sub(spare))
-    }
-    /// It leaves.
-    fn take(&mut self, now: Instant, len: u32) {
-        self.full_at = self.full_at.max(now) + self.time(len);
-    }
 }
 
 counters! {
@@ -70,10 +46,9 @@ pub struct Throttle<B> {
 impl<B: Body> Throttle<B> {
     /// With a full bucket at the start. Random streams of the queue follow from seed and name.
     pub fn new(settings: Settings, seed: u64, name: &str) -> Self {
-        let depth = settings.rate.transmission_time(Size::from_bytes(settings.burst));
         Throttle {
             settings,
-            bucket: Bucket { rate: settings.rate, depth, full_at: Instant::ZERO },
+            bucket: Bucket::new(settings.rate, Size::from_bytes(settings.burst)),
             queue: HeldQueue::new(&settings.queue, settings.rate, seed, name),
             base: Base::new(Levels::of_packets()),
             counts: Counts::default(),
@@ -148,8 +123,8 @@ impl<B: Body> Middlebox<B> for Throttle<B> {
 mod tests {
     use super::*;
     use longhaul_segment::{Ecn, Segment};
-    use longhaul_units::ConnectionId;
     use longhaul_units::Limit;
+    use longhaul_units::{ConnectionId, Duration};
 
     fn at(millis: u64) -> Instant {
         Instant::ZERO + Duration::from_millis(millis)

@@ -5,11 +5,12 @@ use longhaul_path::link::Fate;
 use longhaul_path::loss::{LossPlace, LossSpec, RandomLoss};
 use longhaul_path::queue::red::{Measure, Overflow};
 use longhaul_path::queue::{
-    CodelSpec, DrrSpec, DualPi2Spec, FqCodelSpec, FqPieSpec, HeadDropSpec, PieSpec, RedSpec, Scheduler,
-    WfqSpec,
+    CakeSpec, CodelSpec, Diffserv, DrrSpec, DualPi2Spec, FqCodelSpec, FqPieSpec, HeadDropSpec, Isolation,
+    PieSpec, RedSpec, Scheduler, TbfSpec, WfqSpec,
 };
 use longhaul_path::{
-    ArqSpec, CarrierSpec, CorruptionSpec, Link, LinkConfig, Membership, Packet, QueueSpec, TerminalSpec,
+    ArqSpec, CarrierSpec, CorruptionSpec, Link, LinkConfig, Membership, OverheadSpec, Packet, QueueSpec,
+    TerminalSpec,
 };
 use longhaul_units::{Dscp, Duration, Ecn, Instant, Limit, Probability, Rate, Size};
 use proptest::prelude::*;
@@ -106,7 +107,7 @@ fn disciplines() -> impl Strategy<Value = QueueSpec> {
     ];
     (
         limit,
-        0..10u8,
+        0..12u8,
         any::<[bool; 5]>(),
         prop_oneof![Just(Overflow::Arriving), Just(Overflow::Oldest), Just(Overflow::Random)],
     )
@@ -173,6 +174,26 @@ fn disciplines() -> impl Strategy<Value = QueueSpec> {
                 queues: if gentle { 3 } else { 1024 },
                 ecn,
                 ..FqPieSpec::rfc(limit)
+            }),
+            9 => QueueSpec::Cake(CakeSpec {
+                limit: Some(limit.into()),
+                rtt: Duration::from_millis(if adaptive { 100 } else { 5 }),
+                diffserv: match (gentle, wait) {
+                    (false, false) => Diffserv::Besteffort,
+                    (false, true) => Diffserv::Diffserv3,
+                    (true, false) => Diffserv::Diffserv4,
+                    (true, true) => Diffserv::Diffserv8,
+                },
+                isolation: if ecn { Isolation::TripleIsolate } else { Isolation::DualDsthost },
+                overhead: (adaptive && bytes).then(|| OverheadSpec::named("pppoe-llcsnap").unwrap()),
+                ..CakeSpec::linux(bytes.then_some(Rate::from_bps(if wait { 6_000_000 } else { 9_000_000 })))
+            }),
+            10 => QueueSpec::Tbf(TbfSpec {
+                rate: Rate::from_bps(if wait { 6_000_000 } else { 9_000_000 }),
+                burst: Size::from_bytes(if bytes { 1500 } else { 20_000 }),
+                limit: Some(limit.into()),
+                latency: None,
+                peakrate: ecn.then_some(Rate::from_bps(9_500_000)),
             }),
             _ => QueueSpec::Red(RedSpec {
                 min_threshold: Some(Limit::Packets(if limit == Limit::Packets(1) { 1 } else { 2 })),

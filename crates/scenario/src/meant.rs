@@ -98,7 +98,7 @@ const APPLICATIONS: [(&[&str], &str, &str); 7] = [
 ];
 
 /// Other words for kinds of middleboxes, queues and transports, one that the list has, and what is right.
-const KINDS: [(&[&str], &str, &str); 11] = [
+const KINDS: [(&[&str], &str, &str); 13] = [
     (
         &["bbr1", "bbrv1", "bbr_v1"],
         "bbr",
@@ -121,7 +121,9 @@ const KINDS: [(&[&str], &str, &str); 11] = [
         "throttle",
         "here it is kind = \"throttle\": a short queue polices, a long one shapes",
     ),
-    (&["cake", "fq", "sqm"], "fq_codel", "the nearest is kind = \"fq_codel\""),
+    (&["token_bucket", "shaper", "rate_limit"], "tbf", "here it is kind = \"tbf\""),
+    (&["fq"], "fq_codel", "the nearest is kind = \"fq_codel\""),
+    (&["sqm", "cake_mq", "sch_cake"], "cake", "here it is kind = \"cake\""),
     (&["fifo", "pfifo", "bfifo", "tail_drop", "drop_tail"], "droptail", "here it is kind = \"droptail\""),
     (&["l4s", "dual_pi2", "dualq", "pi2"], "dualpi2", "here it is kind = \"dualpi2\""),
     (&["sfq"], "drr", "the nearest is kind = \"drr\""),
@@ -222,7 +224,9 @@ mod tests {
     fn names_of_other_programs_have_a_hint() {
         for (given, known, part) in [
             ("policer", "throttle", "kind = \"throttle\""),
-            ("cake", "fq_codel", "kind = \"fq_codel\""),
+            ("fq", "fq_codel", "kind = \"fq_codel\""),
+            ("sqm", "cake", "kind = \"cake\""),
+            ("shaper", "tbf", "kind = \"tbf\""),
             ("l4s", "dualpi2", "kind = \"dualpi2\""),
             ("fifo", "droptail", "kind = \"droptail\""),
             ("rtp", "udp", "transport = \"udp\""),

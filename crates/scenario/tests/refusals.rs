@@ -107,6 +107,18 @@ fn absurd_values_are_refused() {
         ("\"fq_codel\", limit = \"9 packets\", drop_batch = 0", "queue.drop_batch: must be at least 1"),
         ("\"fq_pie\", queues = 0", "queue.queues: must be at least 1 and at most 65536"),
         ("\"dualpi2\", coupling = 0", "queue.coupling: must be above 0 and at most 255"),
+        ("\"cake\", bandwidth = \"1 bit/s\"", "queue.bandwidth: must be at least 1 kbit/s"),
+        ("\"cake\", rtt = \"1 us\"", "queue.rtt: must be at least 20 us and at most 1 h"),
+        ("\"cake\", isolation = \"dual-srchost\"", "dual_srchost"),
+        (
+            "\"tbf\", rate = \"1 Mbit/s\", burst = \"1 kB\", limit = \"9 packets\"",
+            "queue.burst: must be at least 1500 B",
+        ),
+        ("\"tbf\", rate = \"1 Mbit/s\", burst = \"5 kB\"", "write one of limit"),
+        (
+            "\"tbf\", rate = \"2 Mbit/s\", burst = \"5 kB\", latency = \"50 ms\", peakrate = \"1 Mbit/s\"",
+            "is not above the rate (2 Mbit/s)",
+        ),
         ("\"dualpi2\", classic_share = 1.5", "queue.classic_share: must be at least 0 and at most 1"),
     ] {
         let text = format!("delay = \"250 ms\"\nqueue = {{ kind = {queue} }}");

@@ -14,7 +14,7 @@ fn as_json(outcome: &Outcome) -> String {
 }
 
 /// Every discipline, some of them with settings under which they act on few packets.
-const DISCIPLINES: [&str; 11] = [
+const DISCIPLINES: [&str; 14] = [
     "\"droptail\"",
     "\"head_drop\"",
     "\"red\"",
@@ -23,6 +23,9 @@ const DISCIPLINES: [&str; 11] = [
     "\"fq_codel\"",
     "\"fq_pie\"",
     "\"dualpi2\"",
+    "\"tbf\", rate = \"2 Mbit/s\", burst = \"5 kB\"",
+    "\"cake\"",
+    "\"cake\", bandwidth = \"3 Mbit/s\", isolation = \"dual_dsthost\", overhead = { bytes = \"18 B\", mpu = \"64 B\" }",
     "\"pie\", max_burst = \"30 ms\"",
     "\"drr\"",
     "\"wfq\"",

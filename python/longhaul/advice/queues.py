@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -62,20 +63,28 @@ def _disciplines(found: Diagnosis) -> Iterator[Remedy]:
     shown = f"interval {interval}ms target {max(5, interval // 20)}ms"
     for spot in _spots(found):
         now = [found.setting(link, "queue") or {} for link in spot.links]
+        kinds = {queue.get("kind") for queue in now}
         room = max(found.pipe_packets, *(packets(queue.get("limit")) or 1000 for queue in now))
-        disciplines: tuple[tuple[str, dict[str, Any], str], ...] = (
+        disciplines: list[tuple[str, dict[str, Any], str]] = [
             ("fq_codel", timing, f"fq_codel limit {room} {shown}"),
             ("codel", timing, f"codel limit {room} {shown}"),
             ("pie", {}, f"pie limit {room}"),
             ("drr", {}, "sfq"),
-        )
+        ]
+        # These differ from those above only where there is something that they alone look at: each costs runs.
+        if _has_l4s(found):
+            disciplines.append(("dualpi2", {}, f"dualpi2 limit {room}"))
+        if kinds == {"pie"}:
+            disciplines.append(("fq_pie", {}, f"fq_pie limit {room}"))
+        if _has_classes(found) or _has_crowded_hosts(found):
+            disciplines.append(("cake", {"rtt": f"{interval} ms"}, f"cake rtt {interval}ms"))
         for kind, more, linux in disciplines:
             aims = {"standing queue", "unequal shares", "too many flows"} | spot.aims
             if kind == "drr":
                 aims -= {"standing queue"}
             one = len(spot.links) == 1
             # Of several queues at once these two are tried: they do alone what the others do.
-            if all(queue.get("kind") == kind for queue in now) or not (one or kind in ("fq_codel", "codel")):
+            if kinds == {kind} or not (one or kind in ("fq_codel", "codel")):
                 continue
             table = {"kind": kind, "limit": f"{room} packets", **more}
             settings = dict.fromkeys(found.path(spot.links, "queue"), table)
@@ -95,11 +104,44 @@ def _disciplines(found: Diagnosis) -> Iterator[Remedy]:
                 )
 
 
+def _has_l4s(found: Diagnosis) -> bool:
+    """Whether a flow sends ECT(1): only then a dual queue has two queues."""
+    return any(_kind(_tcp(flow).get("congestion")) == "prague" and _tcp(flow).get("ecn") == "accurate" for flow in _sections(found))
+
+
+def _has_classes(found: Diagnosis) -> bool:
+    """Whether a flow has a DSCP, by which CAKE sorts packets."""
+    return any(flow.get("dscp") not in (None, 0, "default", "cs0") for flow in _sections(found))
+
+
+def _has_crowded_hosts(found: Diagnosis) -> bool:
+    """Whether hosts with unequally many flows share a full link: by flow they have unequal shares, by host equal ones."""
+    for end in ("from", "to"):
+        counts = Counter(str(flow[end]) for flow in found.summary["flows"])
+        if len(set(counts.values())) > 1:
+            return True
+    return False
+
+
+def _sections(found: Diagnosis) -> Sequence[Mapping[str, Any]]:
+    flows: Sequence[Mapping[str, Any]] = found.content.get("flow", ())
+    return flows
+
+
+def _tcp(flow: Mapping[str, Any]) -> Mapping[str, Any]:
+    return flow.get("tcp") or {}
+
+
+def _kind(value: Any) -> Any:
+    return value.get("kind") if isinstance(value, Mapping) else value
+
+
 #: Disciplines that aim at a delay, and the numbers of each: an interval of about a round trip if it has one, and the delay.
 _AIMING = {
     "codel": ("interval", "target"),
     "fq_codel": ("interval", "target"),
     "pie": (None, "target"),
+    "fq_pie": (None, "target"),
     "red": (None, "target_delay"),
 }
 

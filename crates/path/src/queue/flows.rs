@@ -13,7 +13,12 @@ enum Classifier {
     Exact(HashMap<u64, usize>),
     /// So many queues; flows are spread over them by a hash with a random key.
     Hashed { queues: usize, key: u64 },
+    /// The same with the flow that each queue belongs to: where that of the hash is taken, one beside it does as well.
+    Sets { owners: Vec<Option<u64>>, key: u64 },
 }
+
+/// Queues beside each other of which a flow may have any.
+const WAYS: usize = 8;
 
 /// Queues of flows, each with a state of its own, and how much all of them hold.
 pub(crate) struct FlowQueues<P, S> {
@@ -48,12 +53,38 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
         }
     }
 
+    /// `queues` queues, a multiple of eight, in sets of eight: see [`FlowQueues::place`].
+    pub fn in_sets(queues: usize, mut random: Random) -> Self {
+        FlowQueues {
+            classifier: Classifier::Sets { owners: vec![None; queues], key: random.bits() },
+            queues: (0..queues).map(|_| FlowQueue::default()).collect(),
+            total: Occupancy::default(),
+        }
+    }
+
+    /// The number of a flow's queue among sets: the one that it has had, or one that is free; if no other is, the one that its hash
+    /// says, with another flow's packets.
+    pub fn place(&mut self, flow: u64, is_free: impl Fn(&S) -> bool) -> usize {
+        let FlowQueues { classifier: Classifier::Sets { owners, key }, queues, .. } = self else {
+            unreachable!("only sets have places");
+        };
+        let hash = mix(flow ^ *key);
+        let first = spread(hash, queues.len());
+        let set = first - first % WAYS;
+        let mut ways = (0..WAYS).map(|step| set + (first + step) % WAYS);
+        if let Some(own) = ways.clone().find(|way| owners[*way] == Some(hash)) {
+            return own;
+        }
+        let taken = ways.find(|way| is_free(&queues[*way].state)).unwrap_or(first);
+        owners[taken] = Some(hash);
+        taken
+    }
+
     /// The number of the packet's queue.
     pub fn classify(&mut self, packet: &P) -> usize {
         match &mut self.classifier {
-            Classifier::Hashed { queues, key } => {
-                ((u128::from(mix(packet.flow() ^ *key)) * *queues as u128) >> 64) as usize
-            }
+            Classifier::Sets { .. } => unreachable!("a flow is placed in a set"),
+            Classifier::Hashed { queues, key } => spread(mix(packet.flow() ^ *key), *queues),
             Classifier::Exact(known) => {
                 let next = known.len();
                 let number = *known.entry(packet.flow()).or_insert(next);
@@ -105,12 +136,18 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
     }
     /// True if what waits, with the packet in transmission, is within the limit.
     pub fn within(&self, limit: Limit, in_service: u32) -> bool {
-        let all = self.total.with(in_service);
-        match limit {
-            Limit::Packets(most) => all.packets <= most,
-            Limit::Bytes(most) => all.packets <= 1 || all.bytes <= most.as_bytes(),
-        }
+        self.total.with(in_service).is_within(limit)
     }
+}
+
+/// A place among `count` by the high bits of a hash.
+fn spread(hash: u64, count: usize) -> usize {
+    ((u128::from(hash) * count as u128) >> 64) as usize
+}
+
+/// A number of its own for each pair of numbers, as good as surely.
+pub(super) fn of_pair([one, other]: [u64; 2]) -> u64 {
+    mix(mix(one) ^ other)
 }
 
 /// Spreads the bits of a number (the last step of SplitMix64, Steele, Lea and Flood 2014).
@@ -145,6 +182,43 @@ mod tests {
         assert!(counts.iter().all(|count| (count - 100).abs() < 45), "{counts:?}");
         assert_ne!(spread(1), spread(2));
         assert_eq!(spread(1), spread(1));
+    }
+
+    /// 100 flows at once over 1024 queues share none, where a plain hash has 100 * 99 / 2 / 1024 = 4.8 pairs on average that do.
+    #[test]
+    fn flows_in_sets_keep_apart() {
+        for seed in 0..200 {
+            let mut flows: FlowQueues<Numbered, bool> =
+                FlowQueues::in_sets(1024, Random::stream(seed, "flows"));
+            let mut places = std::collections::BTreeSet::new();
+            for flow in 0..100 {
+                let place = flows.place(flow, |taken| !taken);
+                *flows.state(place) = true;
+                places.insert(place);
+            }
+            assert_eq!(places.len(), 100, "seed {seed}");
+        }
+    }
+
+    /// Eight flows of a set have its queues, the ninth shares one; a flow finds its queue again until another one has taken it.
+    #[test]
+    fn a_full_set_is_shared() {
+        let mut flows: FlowQueues<Numbered, bool> = FlowQueues::in_sets(8, Random::stream(1, "flows"));
+        let places: Vec<usize> = (0..8)
+            .map(|flow| {
+                let place = flows.place(flow, |taken| !taken);
+                *flows.state(place) = true;
+                place
+            })
+            .collect();
+        let mut sorted = places.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..8).collect::<Vec<_>>());
+        assert_eq!((0..8).map(|flow| flows.place(flow, |taken| !taken)).collect::<Vec<_>>(), places);
+        let shared = flows.place(8, |taken| !taken);
+        assert_eq!(flows.place(8, |taken| !taken), shared);
+        *flows.state(places[3]) = false;
+        assert_eq!(flows.place(3, |taken| !taken), places[3], "it is still its own");
     }
 
     #[test]

@@ -4,6 +4,9 @@
 //! A new one is a file here, with its parameters ([`Parameters`]), and its lines in this one: the module, and an entry in the list
 //! of `disciplines!`.
 
+mod bucket;
+mod cake;
+mod cobalt;
 mod codel;
 mod drop_tail;
 mod drr;
@@ -18,10 +21,13 @@ mod holding;
 mod pie;
 pub mod red;
 mod rounds;
+mod tbf;
 #[cfg(test)]
 pub(crate) mod testing;
 mod wfq;
 
+pub use bucket::Bucket;
+pub use cake::{Cake, CakeSpec, Diffserv, Isolation};
 pub use codel::{CodelQueue, CodelSpec};
 pub use drop_tail::{DropTail, DropTailSpec};
 pub use drr::{Drr, DrrSpec};
@@ -32,6 +38,7 @@ pub use head_drop::{HeadDrop, HeadDropSpec};
 pub use held::HeldQueue;
 pub use pie::{Pie, PieSpec};
 pub use red::{Red, RedSpec};
+pub use tbf::{Tbf, TbfSpec};
 pub use wfq::{Wfq, WfqSpec};
 
 use crate::settings::{Deserialize, JsonSchema, Serialize};
@@ -54,6 +61,14 @@ impl Occupancy {
         match limit {
             Limit::Packets(most) => self.packets < most,
             Limit::Bytes(most) => self.packets == 0 || self.bytes + u64::from(len) <= most.as_bytes(),
+        }
+    }
+    /// True if it is within `limit`. A single packet always is.
+    #[inline]
+    pub(crate) fn is_within(&self, limit: Limit) -> bool {
+        match limit {
+            Limit::Packets(most) => self.packets <= most,
+            Limit::Bytes(most) => self.packets <= 1 || self.bytes <= most.as_bytes(),
         }
     }
     /// With the packet in transmission, if there is one (its bytes, else 0).
@@ -211,6 +226,11 @@ pub trait Parameters {
         false
     }
 
+    /// True if it may hold packets back while the transmitter is idle: where nothing asks [`Queue::ready_at`], it cannot work.
+    fn holds_back(&self) -> bool {
+        false
+    }
+
     /// Builds the discipline.
     fn build<P: Packet + Send + 'static>(&self, setup: &Setup<'_>) -> Discipline<P>;
 }
@@ -263,6 +283,13 @@ macro_rules! disciplines {
                 }
             }
 
+            /// See [`Parameters::holds_back`].
+            fn holds_back(&self) -> bool {
+                match self {
+                    $(QueueSpec::$variant(parameters) => parameters.holds_back(),)*
+                }
+            }
+
             /// Builds the discipline for the transmitter `name` of this rate.
             ///
             /// # Panics
@@ -303,6 +330,11 @@ disciplines! {
     /// DualPI2: packets of L4S have a queue of their own, kept to a millisecond by marks, and others one under PI2, coupled so that their
     /// flows have similar windows (RFC 9332).
     Dualpi2(DualPi2Spec) = "dualpi2",
+    /// CAKE: hosts share equally, and the flows of each; packets go by their DSCP into tins; it has its own rate if it is to (tc-cake(8),
+    /// Høiland-Jørgensen, Täht and Morton 2018).
+    Cake(CakeSpec) = "cake",
+    /// Token bucket filter: first in, first out, at a rate below the link's; up to a burst of what was not used may follow at once.
+    Tbf(TbfSpec) = "tbf",
     /// Deficit round robin: flows take turns, each with the same number of bytes (Shreedhar and Varghese 1995).
     Drr(DrrSpec) = "drr",
     /// Weighted fair queueing, self-clocked (Golestani 1994).
@@ -343,6 +375,11 @@ impl QueueSpec {
             let message =
                 "bandwidth-delay products are those of a link's paths: write packets, bytes or a time";
             return Err(("limit", message.to_string()));
+        }
+        if self.holds_back() {
+            let message =
+                format!("a {} that shapes belongs on a link: what it is in here has a rate", self.name());
+            return Err(("kind", message));
         }
         self.check(rate)
     }
