@@ -73,7 +73,17 @@ def frame(flow: Flow, number: int, index: int) -> bytes:
     source, destination, dscp, length, _ = flow
     payload = struct.pack("!HH", index, number).ljust(length - 28, b"\0")
     header = struct.pack(
-        "!BBHHHBBH4s4s", 0x45, dscp << 2, length, 0, 0, 64, 17, 0, bytes([10, 0, 0, source]), bytes([10, 0, 1, destination])
+        "!BBHHHBBH4s4s",
+        0x45,
+        dscp << 2,
+        length,
+        0,
+        0,
+        64,
+        17,
+        0,
+        bytes([10, 0, 0, source]),
+        bytes([10, 0, 1, destination]),
     )
     words = struct.unpack("!10H", header)
     total = sum(words)
@@ -161,7 +171,9 @@ def main() -> int:
             found.append({"name": name, "tc": discipline, "flows": flows, "left": left})
             sent = sum(count for *_, count in flows)
             last = left[-1][2] if left else 0.0
-            print(f"{name}: {len(left)} of {sent} packets, written in {seen['written_ms']} ms, the last after {last} ms")
+            print(
+                f"{name}: {len(left)} of {sent} packets, written in {seen['written_ms']} ms, the last after {last} ms"
+            )
             print("  " + " ".join(str(flow) for flow, *_ in left[:100]))
         release = guest.release
     if arguments.write:

@@ -106,7 +106,10 @@ def _disciplines(found: Diagnosis) -> Iterator[Remedy]:
 
 def _has_l4s(found: Diagnosis) -> bool:
     """Whether a flow sends ECT(1): only then a dual queue has two queues."""
-    return any(_kind(_tcp(flow).get("congestion")) == "prague" and _tcp(flow).get("ecn") == "accurate" for flow in _sections(found))
+    return any(
+        _kind(_tcp(flow).get("congestion")) == "prague" and _tcp(flow).get("ecn") == "accurate"
+        for flow in _sections(found)
+    )
 
 
 def _has_classes(found: Diagnosis) -> bool:

@@ -5,7 +5,8 @@ Made by scripts/make-settings from the schema of scenarios: not written by hand.
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from .section import Section, given
 
@@ -305,6 +306,56 @@ def dualpi2(
             "time_shift": time_shift,
             "update": update,
         }
+    )
+
+
+def cake(
+    *,
+    bandwidth: str | None = None,
+    diffserv: Literal["besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence"] | None = None,
+    isolation: Literal[
+        "dsthost", "dual_dsthost", "dual_srchost", "flowblind", "flows", "hosts", "srchost", "triple_isolate"
+    ]
+    | None = None,
+    limit: str | None = None,
+    overhead: Mapping[str, Any] | None = None,
+    rtt: str | None = None,
+) -> Section:
+    """CAKE: hosts share equally, and the flows of each; packets go by their DSCP into tins; it has its own rate if it is to (tc-cake(8), Høiland-Jørgensen, Täht and Morton 2018).
+
+    * `bandwidth`: The rate to which it shapes, `overhead` included; without it the link's own rate is the limit, and tins take turns by their shares.
+    * `diffserv`: How packets are sorted into tins by their DSCP.
+    * `isolation`: Between what bandwidth is shared.
+    * `limit`: Most packets or bytes in the system; when it is exceeded, the longest queue loses its oldest packets.
+    * `overhead`: Bytes that each packet takes on the line beside itself: they count for the shaper and for the shares of flows.
+    * `rtt`: The round trip time of the connections that matter: COBALT's interval; its target is a twentieth.
+    """
+    return given(
+        {
+            "kind": "cake",
+            "bandwidth": bandwidth,
+            "diffserv": diffserv,
+            "isolation": isolation,
+            "limit": limit,
+            "overhead": overhead,
+            "rtt": rtt,
+        }
+    )
+
+
+def tbf(
+    *, rate: str, burst: str, latency: str | None = None, limit: str | None = None, peakrate: str | None = None
+) -> Section:
+    """Token bucket filter: first in, first out, at a rate below the link's; up to a burst of what was not used may follow at once.
+
+    * `rate`: The rate in the long run, in bytes of packets.
+    * `burst`: What may leave at once, at the link's rate; longer packets are dropped.
+    * `latency`: How long a packet waits at most: the limit is what `rate` sends in this time, and a burst.
+    * `limit`: Most packets or bytes in the system.
+    * `peakrate`: The rate of a burst, which is else the link's: a second bucket that holds a packet of 1500 B.
+    """
+    return given(
+        {"kind": "tbf", "rate": rate, "burst": burst, "latency": latency, "limit": limit, "peakrate": peakrate}
     )
 
 

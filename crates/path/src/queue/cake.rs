@@ -291,7 +291,7 @@ impl<P: Packet> Tin<P> {
             },
             lists: Lists::default(),
             control: control(rate, spec.rtt, FRAME),
-            quantum: if rate.is_zero() { FRAME } else { (rate.as_bps() / 8 >> 12).clamp(300, FRAME) },
+            quantum: if rate.is_zero() { FRAME } else { (rate.as_bps() / (8 * 4096)).clamp(300, FRAME) },
             sparse: 0,
             bulk: 0,
             rate,
