@@ -62,8 +62,8 @@ impl<P: Packet, S: Default> FlowQueues<P, S> {
         }
     }
 
-    /// The number of a flow's queue among sets: the one that it has had, or one that is free; if no other is, the one that its hash
-    /// says, with another flow's packets.
+    /// The number of a flow's queue among sets: the one that it has had, or one that is free; if none is, the one of its hash,
+    /// beside another flow's packets.
     pub fn place(&mut self, flow: u64, is_free: impl Fn(&S) -> bool) -> usize {
         let FlowQueues { classifier: Classifier::Sets { owners, key }, queues, .. } = self else {
             unreachable!("only sets have places");

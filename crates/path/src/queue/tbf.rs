@@ -222,6 +222,16 @@ mod tests {
         assert!(TbfSpec { peakrate: Some(spec(3000).rate), ..spec(3000) }.check(Rate::ZERO).is_err());
     }
 
+    /// A queue that nothing asks again, as that of a throttle, cannot be one that holds packets back.
+    #[test]
+    fn a_shaper_belongs_on_a_link() {
+        let refused = |queue: QueueSpec| queue.check_without_path(Rate::from_bps(8_000_000)).is_err();
+        let cake = |bandwidth| QueueSpec::Cake(crate::queue::CakeSpec::linux(bandwidth));
+        assert!(refused(QueueSpec::Tbf(spec(3000))));
+        assert!(refused(cake(Some(spec(3000).rate))));
+        assert!(!refused(cake(None)));
+    }
+
     /// What could never leave is dropped when it comes, and holds up nothing (Linux does the same).
     #[test]
     fn packets_longer_than_the_burst_are_dropped() {
