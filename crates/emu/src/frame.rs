@@ -247,6 +247,69 @@ pub fn count_down(packet: &mut [u8]) {
     }
 }
 
+/// Cuts an IPv4 packet into fragments of at most `mtu` bytes (RFC 791 section 3.2). `None` if its sender forbids that, or it is none, or
+/// no data would fit.
+pub fn fragments(packet: &[u8], mtu: u16) -> Option<Vec<Vec<u8>>> {
+    let fixed = packet.first_chunk::<20>().filter(|fixed| fixed[0] >> 4 == 4)?;
+    let header_len = usize::from(fixed[0] & 0x0f) * 4;
+    let field = u16::from_be_bytes([fixed[6], fixed[7]]);
+    if field & DONT_FRAGMENT != 0 || header_len < 20 {
+        return None;
+    }
+    let (header, data) = packet[..without_padding(packet)].split_at_checked(header_len)?;
+    let later = [&fixed[..], &copied_options(&header[20..])].concat();
+    let (mut fragments, mut done) = (vec![], 0);
+    while done < data.len() {
+        let header = if done == 0 { header } else { &later[..] };
+        // All but the last have a multiple of eight bytes.
+        let room = usize::from(mtu).checked_sub(header.len())? & !7;
+        let part = &data[done..data.len().min(done + room)];
+        if part.is_empty() {
+            return None;
+        }
+        let more = done + part.len() < data.len() || field & MORE_FRAGMENTS != 0;
+        let offset = (field & 0x1fff) + (done / 8) as u16;
+        let mut fragment = [header, part].concat();
+        fragment[0] = 0x40 | (header.len() / 4) as u8;
+        let len = fragment.len() as u16;
+        fragment[2..4].copy_from_slice(&len.to_be_bytes());
+        let flags = offset | if more { MORE_FRAGMENTS } else { 0 };
+        fragment[6..8].copy_from_slice(&flags.to_be_bytes());
+        fragment[10..12].fill(0);
+        let mut sum = checksum::Checksum::new();
+        sum.add(&fragment[..header.len()]);
+        let sum = sum.finish();
+        fragment[10..12].copy_from_slice(&sum.to_be_bytes());
+        done += part.len();
+        fragments.push(fragment);
+    }
+    Some(fragments).filter(|fragments| !fragments.is_empty())
+}
+
+/// Flags beside the offset of a fragment.
+const DONT_FRAGMENT: u16 = 0x4000;
+const MORE_FRAGMENTS: u16 = 0x2000;
+
+/// The options that each fragment has, filled up to whole words: those with the highest bit of their kind set.
+fn copied_options(mut options: &[u8]) -> Vec<u8> {
+    let mut copied = vec![];
+    while let [kind, rest @ ..] = options {
+        let len = match (kind, rest) {
+            (0, _) => break,
+            (1, _) => 1,
+            (_, [len, ..]) => usize::from(*len).max(2),
+            _ => break,
+        };
+        let (option, behind) = options.split_at(len.min(options.len()));
+        if kind & 0x80 != 0 {
+            copied.extend_from_slice(option);
+        }
+        options = behind;
+    }
+    copied.resize(copied.len().next_multiple_of(4), 0);
+    copied
+}
+
 /// A packet in the world.
 #[derive(Clone, Debug)]
 pub struct Frame {
@@ -370,6 +433,67 @@ mod tests {
         assert_eq!(Shape::of(&packet).unwrap().ports, None);
         packet[6..8].copy_from_slice(&[0, 1]); // offset 8 bytes
         assert_eq!(Shape::of(&packet).unwrap().ports, None);
+    }
+
+    /// A UDP packet with so many bytes behind its IP header, and these options.
+    fn datagram(len: usize, options: &[u8]) -> Vec<u8> {
+        let mut packet = tcp_packet("10.0.0.1", "10.0.0.2", b"", Ecn::NotEct)[..20].to_vec();
+        packet.extend_from_slice(options);
+        packet[0] = 0x40 | (packet.len() / 4) as u8;
+        packet.extend((0..len).map(|byte| byte as u8));
+        let total = packet.len() as u16;
+        packet[2..4].copy_from_slice(&total.to_be_bytes());
+        packet[6..8].fill(0);
+        (packet[9], packet[10], packet[11]) = (PROTOCOL_UDP, 0, 0);
+        packet
+    }
+
+    /// What the fragments carry, put together, and whether all headers are intact.
+    fn together(fragments: &[Vec<u8>]) -> Vec<u8> {
+        let mut data = vec![];
+        for (number, fragment) in fragments.iter().enumerate() {
+            let header = usize::from(fragment[0] & 0x0f) * 4;
+            let mut sum = checksum::Checksum::new();
+            sum.add(&fragment[..header]);
+            assert!(sum.is_intact());
+            let field = u16::from_be_bytes([fragment[6], fragment[7]]);
+            assert_eq!(usize::from(field & 0x1fff) * 8, data.len());
+            assert_eq!(field & MORE_FRAGMENTS != 0, number + 1 < fragments.len());
+            assert_eq!(usize::from(u16::from_be_bytes([fragment[2], fragment[3]])), fragment.len());
+            data.extend_from_slice(&fragment[header..]);
+        }
+        data
+    }
+
+    #[test]
+    fn fragments_are_short_and_make_the_packet_again() {
+        // Record route is in the first fragment alone, a loose source route in all.
+        let options = [7, 7, 4, 0, 0, 0, 0, 131, 3, 4, 0, 0];
+        for (options, later) in [(&[][..], 20), (&options, 24)] {
+            let whole = datagram(1480, options);
+            let fragments = fragments(&whole, 620).unwrap();
+            assert_eq!(fragments.iter().map(Vec::len).max(), Some(if later == 20 { 620 } else { 616 + 4 }));
+            assert_eq!(fragments.len(), 3);
+            assert_eq!(fragments[1][0] & 0x0f, later / 4);
+            assert_eq!(together(&fragments), whole[20 + options.len()..]);
+            // A fragment is cut again by a later link.
+            let again = super::fragments(&fragments[0], 300).unwrap();
+            let all: Vec<Vec<u8>> = again.into_iter().chain(fragments.into_iter().skip(1)).collect();
+            assert_eq!(together(&all), whole[20 + options.len()..]);
+        }
+    }
+
+    #[test]
+    fn what_may_not_be_cut_is_not() {
+        let mut whole = datagram(1480, &[]);
+        assert_eq!(fragments(&whole, 27), None, "no room for eight bytes");
+        whole[6] = 0x40;
+        assert_eq!(fragments(&whole, 620), None);
+        assert_eq!(fragments(&tcp_packet("fd00::1", "fd00::2", &[0; 900], Ecn::NotEct), 620), None);
+        let whole = datagram(100, &[]);
+        for len in 0..whole.len() {
+            let _ = fragments(&whole[..len], 60);
+        }
     }
 
     #[test]

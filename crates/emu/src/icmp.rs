@@ -30,6 +30,13 @@ pub enum Report {
     NoRoute,
     /// It is for the router itself, where nobody listens.
     NoPort,
+    /// It is longer than the next link carries: so many bytes. Where nobody is told, it is a black hole.
+    TooBig {
+        /// The MTU of the link.
+        mtu: u16,
+        /// The sender is told; else it is dropped without a word.
+        told: bool,
+    },
 }
 
 impl Report {
@@ -42,12 +49,26 @@ impl Report {
             (Report::NoRoute, true) => [1, 0],
             (Report::NoPort, false) => [3, 3],
             (Report::NoPort, true) => [1, 4],
+            (Report::TooBig { .. }, false) => [3, 4],
+            (Report::TooBig { .. }, true) => [2, 0],
+        }
+    }
+
+    /// What follows the checksum: the MTU of the next link, 16 bits of it in IPv4 (RFC 1191 section 4) and 32 in IPv6 (RFC 4443 section
+    /// 3.2).
+    fn rest(self) -> [u8; 4] {
+        match self {
+            Report::TooBig { mtu, .. } => u32::from(mtu).to_be_bytes(),
+            _ => [0; 4],
         }
     }
 
     /// The report of a packet to its sender, from the router at this address. `None` if none is sent (RFC 1122 section 3.2.2, RFC 4443
     /// section 2.4 e): of reports, of what is for many or from nobody, of fragments but the first.
     pub fn of(self, packet: &[u8], from: IpAddr) -> Option<Vec<u8>> {
+        if let Report::TooBig { told: false, .. } = self {
+            return None;
+        }
         let head = Head::of(packet)?;
         let one = |address: IpAddr| !is_for_many(address) && !address.is_unspecified();
         if !one(head.src) || !one(head.dst) || head.is_report || from.is_ipv4() != head.src.is_ipv4() {
@@ -58,7 +79,7 @@ impl Report {
         let longest = if v6 { LONGEST_V6 } else { LONGEST } - header.wire_len() as usize - HEADER;
         let [kind, code] = self.code(v6);
         let quoted = &packet[..packet.len().min(longest)];
-        message(&header, &[&[kind, code, 0, 0, 0, 0, 0, 0], quoted].concat())
+        message(&header, &[&[kind, code, 0, 0], &self.rest()[..], quoted].concat())
     }
 }
 
@@ -169,6 +190,19 @@ mod tests {
             let ends = (datagram.header.src.to_string(), datagram.header.dst.to_string());
             assert_eq!(ends, (router.to_string(), src.to_string()));
             assert_eq!((&datagram.payload[..2], &datagram.payload[8..]), (&code[..], &dropped[..]));
+        }
+    }
+
+    #[test]
+    fn the_mtu_of_the_next_link_is_in_the_report_and_nothing_in_a_black_hole() {
+        for ([src, dst, router], mtu) in [(V4, 6..8), (V6, 4..8)] {
+            let long = packet(src, dst, 17, &[7; 1450]);
+            let report = Report::TooBig { mtu: 1400, told: true };
+            let sent = report.of(&long, router.parse().unwrap()).unwrap();
+            assert!(is_intact(&sent));
+            let datagram = ip::decode(&sent).unwrap();
+            assert_eq!(datagram.payload[mtu].iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte)), 1400);
+            assert_eq!(Report::TooBig { mtu: 1400, told: false }.of(&long, router.parse().unwrap()), None);
         }
     }
 

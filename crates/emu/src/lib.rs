@@ -43,6 +43,7 @@ pub mod priority;
 mod prompt;
 pub mod quic;
 pub mod quic_info;
+pub mod record;
 pub mod recorder;
 pub mod registry;
 mod rewrite;

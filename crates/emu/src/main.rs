@@ -8,8 +8,8 @@ use longhaul_emu::kernel::TcpOf;
 use longhaul_emu::lateness::Bounds;
 use longhaul_emu::signals::Signals;
 use longhaul_emu::{
-    Error, bridge, driver, kernel, mahimahi, moved, other_end, own_run, priority, registry, run, shell,
-    terminal,
+    Error, bridge, driver, kernel, mahimahi, moved, other_end, own_run, priority, record, registry, run,
+    shell, terminal,
 };
 use longhaul_program::print;
 use longhaul_scenario::{Scenario, ScenarioError};
@@ -46,6 +46,10 @@ enum Action {
     Set(SetArguments),
     /// Shows the emulators that run: rates, delays, queues, counters.
     Status(StatusArguments),
+    /// Measures a real path into files that links of scenarios follow: delay and losses, with --rate the rates too.
+    ///
+    /// The far end runs `longhaul-emu record --serve`. Both share a secret. No root is needed. Ctrl-C keeps what was measured.
+    Record(Box<record::command::Arguments>),
     /// Removes what killed emulators have left behind. Every start does this too.
     Clean,
 }
@@ -299,7 +303,7 @@ fn main() -> ExitCode {
     };
     // Before the first thread.
     let prepared = match cli.command {
-        Action::Bridge(_) | Action::Set(_) | Action::Status(_) => Ok(()),
+        Action::Bridge(_) | Action::Set(_) | Action::Status(_) | Action::Record(_) => Ok(()),
         Action::Shell(_) | Action::Run(_) => {
             own_run::enter_user_namespace().and_then(|()| own_run::prepare())
         }
@@ -312,6 +316,10 @@ fn main() -> ExitCode {
             Action::Bridge(arguments) => run_bridge(arguments, &signals.stop),
             Action::Set(arguments) => set(arguments),
             Action::Status(arguments) => status(arguments, &signals.stop),
+            Action::Record(arguments) => record::command::run(arguments, &signals).map(|is_cut| {
+                // What was measured until then is kept, and a script ends all the same.
+                if is_cut { after_signal(&signals) } else { ExitCode::SUCCESS }
+            }),
             Action::Clean => clean(),
         };
         match result {

@@ -72,6 +72,7 @@ impl Moved {
             "unreadable_packets": self.counters.unreadable,
             "damaged_packets": self.counters.damaged,
             "expired_packets": self.counters.expired,
+            "too_big_packets": self.counters.too_big,
             "unrouted_packets": self.counters.no_route,
             "unrouted": self.unrouted.to_json(),
             "host_losses": losses::to_json(&self.losses),

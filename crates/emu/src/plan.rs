@@ -7,7 +7,9 @@ use crate::own;
 use crate::stage::Stage;
 use longhaul_fabric::{Topology, Way};
 use longhaul_path::Hosts;
-use longhaul_scenario::{FlowInstance, FlowSpec, MiddleboxInstance, Network, Scenario, Step, Transport};
+use longhaul_scenario::{
+    DirectedLink, FlowInstance, FlowSpec, MiddleboxInstance, Network, Scenario, Step, TooBig, Transport,
+};
 use longhaul_traffic::Side;
 use longhaul_units::{FlowId, HostId, Id, IdVec, MiddleboxId, NodeId, ids};
 use std::collections::{BTreeMap, HashMap};
@@ -27,11 +29,37 @@ pub struct Plan<'a> {
     pub(crate) ends: IdVec<HostId, [IpAddr; 2]>,
     /// The routers that packets pass on each way, in their order.
     pub(crate) passed: Passed,
+    /// Links on ways that do not carry every packet, by the number of the way.
+    pub(crate) narrow: HashMap<usize, Vec<Narrow>>,
     /// The first end on the way of each host's packets that lead nowhere.
     pub(crate) first_hops: Vec<Option<HostId>>,
     pub(crate) addresses: HashMap<IpAddr, HostId>,
     /// The scenario's flows, in the order of their ports.
     pub(crate) known: IdVec<FlowId, Known>,
+}
+
+/// A link of a way with an MTU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Narrow {
+    /// How many links of the way come before it: that many routers have passed a packet on, the last one of them to it.
+    pub behind: usize,
+    /// Its longest packet in bytes.
+    pub mtu: u16,
+    /// The sender of a longer one is told.
+    pub told: bool,
+}
+
+/// Links of a way with an MTU, in order.
+fn narrow(network: &Network, steps: &[Step]) -> Vec<Narrow> {
+    let links = steps.iter().filter_map(|step| match step {
+        Step::Link(link) => Some(&network.links[*link]),
+        Step::Middlebox { .. } => None,
+    });
+    let of = |(behind, link): (usize, &DirectedLink)| {
+        let (mtu, too_big) = link.mtu?;
+        Some(Narrow { behind, mtu, told: too_big == TooBig::Reported })
+    };
+    links.enumerate().filter_map(of).collect()
 }
 
 /// The number of the way from one end to another.
@@ -81,8 +109,13 @@ impl<'a> Plan<'a> {
             nodes.iter().enumerate().map(|(end, node)| (*node, end)).collect();
         let mut lists = vec![vec![]; count * count];
         let mut ways = vec![];
+        let mut narrow_links = HashMap::new();
         for ((from, to), steps) in between {
             let row = way_between(count, from, to);
+            let found = narrow(network, &steps);
+            if !found.is_empty() {
+                narrow_links.insert(row, found);
+            }
             lists[row] = Between::passed(network, &numbers, &steps);
             ways.push(Way { row, steps });
         }
@@ -118,6 +151,7 @@ impl<'a> Plan<'a> {
             own_ends,
             hosts: hosts.len(),
             passed: Passed::of(&lists),
+            narrow: narrow_links,
             ends,
             first_hops,
             addresses,

@@ -20,6 +20,8 @@ pub const DEVICE: &str = "lh0";
 /// Packets that the kernel keeps for the emulator on a device; what comes when they are full is lost and counted.
 const DEVICE_QUEUE: u32 = 20_000;
 
+/// Devices with a smaller MTU have no IPv6 (RFC 8200 section 5).
+const LEAST_V6_MTU: u64 = 1280;
 /// Bursts of hosts last so long on the slowest link at most, if they have more than one segment.
 const AT_ONCE: Duration = Duration::from_micros(200);
 /// Hosts that are listed in words.
@@ -132,8 +134,14 @@ impl Testbed {
                 TcpOf::Machine => (Settings::of_machine(&tcp), None),
                 TcpOf::Scenario => (Settings::new(&tcp, burst), Some(burst)),
             };
-            let (host, missing) = make_host(network, *node, ranges.of(*node), namespace, &settings, burst)?;
+            let mtu = own_mtu(network, *node, nodes).map_or(settings.mtu, |own| settings.mtu.min(own));
+            let place = Place { node: *node, addresses: ranges.of(*node), mtu };
+            let (host, missing) = make_host(network, place, namespace, &settings, burst)?;
             warnings.extend(missing.into_iter().filter(|_| hosts.is_empty()));
+            if mtu < LEAST_V6_MTU && ipv6_is_there() {
+                let name = &host.name;
+                warnings.push(format!("{name} has no IPv6: its link carries {mtu} B, and IPv6 needs 1280"));
+            }
             if whose == TcpOf::Machine {
                 hosts.push(host);
                 continue;
@@ -233,10 +241,23 @@ pub fn hosts_of(network: &Network) -> Vec<NodeId> {
     nodes
 }
 
+/// The MTU of a host's own link: the least of those that its packets may leave by. Behind a router it finds out by itself.
+fn own_mtu(network: &Network, node: NodeId, hosts: &[NodeId]) -> Option<u64> {
+    let ways = hosts.iter().filter(|other| **other != node).filter_map(|other| network.path(node, *other));
+    let first = ways.filter_map(|way| network.links[*way.first()?].mtu);
+    first.map(|(mtu, _)| u64::from(mtu)).min()
+}
+
+/// Where a host is to be.
+struct Place {
+    node: NodeId,
+    addresses: (Ipv4Addr, Ipv6Addr),
+    mtu: u64,
+}
+
 fn make_host(
     network: &Network,
-    node: NodeId,
-    (v4, v6): (Ipv4Addr, Ipv6Addr),
+    Place { node, addresses: (v4, v6), mtu }: Place,
     namespace: String,
     settings: &Settings,
     burst: Option<u64>,
@@ -248,7 +269,7 @@ fn make_host(
         kernel::let_ping(&pings);
         Ok((tun, settings.apply()?))
     })?;
-    let Settings { route, mtu, .. } = settings;
+    let Settings { route, .. } = settings;
     // Few packets at a time go to the device (gso_max_segs) where TCP is the scenario's, one by one, and no IPv6 housekeeping disturbs the
     // path (addrgenmode).
     let burst = burst.map_or(String::new(), |segments| format!("gso_max_segs {segments}"));
@@ -264,7 +285,7 @@ fn make_host(
     );
     let commands: String = commands
         .lines()
-        .filter(|line| !line.starts_with("-6") || ipv6_is_there())
+        .filter(|line| !line.starts_with("-6") || ipv6_is_there() && mtu >= LEAST_V6_MTU)
         .map(|l| format!("{l}\n"))
         .collect();
     namespace::configure(&namespace, &commands.replace("-6 ", ""))?;

@@ -13,7 +13,7 @@ use crate::freight::Frames;
 use crate::icmp::{self, Report, is_for_many};
 use crate::line::CompressedLine;
 use crate::own;
-use crate::plan::{self, Known, Passed, Plan};
+use crate::plan::{self, Known, Narrow, Passed, Plan};
 use crate::rewrite::{Read, rewrite};
 use crate::stage::{Payload, Stage};
 use crate::unrouted::{self, Cause, Unrouted};
@@ -53,6 +53,8 @@ pub struct Counters {
     pub no_route: u64,
     /// Refused by a router, since their TTL had come to 0.
     pub expired: u64,
+    /// Longer than a link on their way carries: refused, dropped or cut into fragments by the router before it.
+    pub too_big: u64,
     /// Packets that were for a router itself.
     pub to_routers: u64,
     /// Packets that middleboxes have taken in, and packets that they and routers have sent by themselves.
@@ -168,6 +170,7 @@ pub struct World {
     ends: IdVec<HostId, [IpAddr; 2]>,
     addresses: HashMap<IpAddr, HostId>,
     passed: Passed,
+    narrow: HashMap<usize, Vec<Narrow>>,
     first_hops: Vec<Option<HostId>>,
     gateway: Option<Gateway>,
     /// There are two hosts, and whatever comes from one goes to the other.
@@ -213,7 +216,8 @@ impl<O: Observer> longhaul_fabric::Observer<Frames> for Counting<'_, O> {
 impl World {
     /// A world as planned, at time zero.
     pub fn new(plan: Plan<'_>) -> Self {
-        let Plan { topology, stages, own_ends, hosts, ends, passed, first_hops, addresses, known } = plan;
+        let Plan { topology, stages, own_ends, hosts, ends, passed, narrow, first_hops, addresses, known } =
+            plan;
         // Whoever observes is notified of all packets on all links.
         let watched = IdVec::filled(true, topology.links.len());
         let line = |link: &DirectedLink| CompressedLine::new(&link.config.serial?);
@@ -229,6 +233,7 @@ impl World {
             ends,
             addresses,
             passed,
+            narrow,
             first_hops,
             gateway: None,
             bridged: false,
@@ -343,6 +348,11 @@ impl World {
         let way = plan::way_between(self.ends.len(), host.index(), to.index());
         let (flow, _) = self.flow_of(&shape);
         let len = if self.bridged { frame::without_padding(inside) } else { inside.len() };
+        // A wire reports nothing.
+        if self.bridged && self.too_long(way, len, 0).is_some() {
+            self.counters.too_big += 1;
+            return;
+        }
         let bytes = &bytes[..usize::from(network) + len];
         let frame = self.frame(bytes.to_vec(), network, way as u32, &shape, flow);
         if !self.begin(observer, Frame { dropped_there, ..frame }) {
@@ -373,12 +383,31 @@ impl World {
             return None;
         }
         let way = plan::way_between(self.ends.len(), from.index(), to.index());
-        // The router that will have counted down its TTL to 0.
-        let ttl = usize::from(frame::ttl(packet).unwrap_or(u8::MAX).max(1));
-        Some(match self.passed.on(way).get(ttl - 1) {
-            Some(router) => (*router, Some(Report::TimeExceeded)),
-            None => (to, report),
-        })
+        let (there, dropped) = self.fate(way, packet);
+        Some((there.unwrap_or(to), dropped.or(report)))
+    }
+
+    /// The router at which a packet of a way goes no further, and why; nothing if it comes to the end. The first link carries it.
+    fn fate(&self, way: usize, packet: &[u8]) -> (Option<HostId>, Option<Report>) {
+        let routers = self.passed.on(way);
+        // The router that will have counted down its TTL to 0, and the one before a link that does not carry it.
+        let expires = usize::from(frame::ttl(packet).unwrap_or(u8::MAX).max(1)) - 1;
+        let narrow = self.too_long(way, packet.len(), 1);
+        match (routers.get(expires), narrow) {
+            (Some(router), narrow) if narrow.is_none_or(|link| expires < link.behind) => {
+                (Some(*router), Some(Report::TimeExceeded))
+            }
+            (_, Some(Narrow { behind, mtu, told })) => {
+                (routers.get(behind - 1).copied(), Some(Report::TooBig { mtu, told }))
+            }
+            _ => (None, None),
+        }
+    }
+
+    /// The first link of a way that does not carry a packet of so many bytes, but for those with fewer links before them.
+    fn too_long(&self, way: usize, len: usize, least_behind: usize) -> Option<Narrow> {
+        let links = self.narrow.get(&way)?.iter();
+        links.copied().find(|link| link.behind >= least_behind && len > usize::from(link.mtu))
     }
 
     fn frame(&self, bytes: Vec<u8>, network: u16, way: u32, shape: &Shape, flow: FlowId) -> Frame {
@@ -617,6 +646,12 @@ impl World {
                 self.counters.no_route += 1;
             }
             Some(Report::TimeExceeded) => self.counters.expired += 1,
+            Some(Report::TooBig { told, .. }) => {
+                self.counters.too_big += 1;
+                if let Some((way, fragments)) = told.then(|| self.cut(router, shape.dst, packet)).flatten() {
+                    return self.send_fragments(observer, way, fragments);
+                }
+            }
             _ => self.counters.to_routers += 1,
         }
         if let Some(flow) = self.flows.get_mut(frame.flow).filter(|_| frame.is_data) {
@@ -635,6 +670,38 @@ impl World {
         let sent = self.frame(sent, 0, way, &shape, Frame::NO_FLOW);
         if self.begin(observer, sent) {
             self.counters.originated += 1;
+        }
+    }
+
+    /// The fragments of a packet that a router may cut, and their way from there. They are as long as all links behind it carry, so that
+    /// none is cut twice.
+    fn cut(&self, router: usize, dst: IpAddr, packet: &[u8]) -> Option<(usize, Vec<Vec<u8>>)> {
+        // What is for outside goes to the host with the way out.
+        let out = || self.gateway.map(|gateway| gateway.host);
+        let to = self.addresses.get(&dst).copied().or_else(out)?;
+        let way = plan::way_between(self.ends.len(), router, to.index());
+        let mtu = self.narrow.get(&way)?.iter().filter(|link| link.told).map(|link| link.mtu).min()?;
+        Some((way, frame::fragments(packet, mtu)?))
+    }
+
+    /// A router passes on the fragments of a packet.
+    fn send_fragments(&mut self, observer: &mut impl Observer, way: usize, fragments: Vec<Vec<u8>>) {
+        for mut fragment in fragments {
+            self.counters.originated += 1;
+            // Routers before have counted down its TTL on links; this one sends it by itself.
+            frame::count_down(&mut fragment);
+            let Some(shape) = Shape::of(&fragment) else { continue };
+            match self.fate(way, &fragment) {
+                (None, None) => {
+                    let frame = self.frame(fragment, 0, way as u32, &shape, Frame::NO_FLOW);
+                    if !self.begin(observer, frame) {
+                        self.counters.no_route += 1;
+                    }
+                }
+                // A later router drops it; a report would be of a fragment that nobody has sent.
+                (_, Some(Report::TimeExceeded)) => self.counters.expired += 1,
+                _ => self.counters.too_big += 1,
+            }
         }
     }
 

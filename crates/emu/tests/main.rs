@@ -13,6 +13,7 @@ mod middleboxes;
 mod outside;
 mod quic;
 mod real;
+mod recordings;
 mod surroundings;
 mod udp;
 mod world;

@@ -387,6 +387,69 @@ fn three_links_are_three_hops() {
     assert!(lines.iter().zip(begins).all(|(line, begin)| line.starts_with(begin)), "{printed}{why}");
 }
 
+/// Hosts find out what the path carries (RFC 1191, RFC 8201): of IPv4 what may be cut arrives in fragments, and TCP goes on with less.
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn a_link_in_the_middle_has_an_mtu_of_its_own() {
+    if !can_run(&["ping", "curl", "python3"]) {
+        return;
+    }
+    let narrow = |more: &str| {
+        THREE_LINKS.replace("name = \"two\"", &format!("name = \"two\"\nmtu = \"1300 B\"\n{more}"))
+    };
+    let pings = "ping -n -c 2 -i 0.3 -W 5 -M do -s 1400 $LONGHAUL_SERVER; ping -6 -n -c 2 -i 0.3 -W 5 -M do -s 1400 $LONGHAUL_SERVER_V6; \
+                 ip route get $LONGHAUL_SERVER; ping -n -c 1 -W 5 -M dont -s 1400 $LONGHAUL_SERVER;";
+    let page = "head -c 300000 /dev/zero > /tmp/$$; curl -s -m 20 --retry 9 --retry-connrefused -T /tmp/$$ \
+                -o /dev/null -w '%{http_code} %{size_upload}\\n' http://$LONGHAUL_SERVER:8000/x; rm /tmp/$$";
+    let server = "server=python3 -c 'import http.server as h
+class H(h.BaseHTTPRequestHandler):
+    def do_PUT(self):
+        self.rfile.read(int(self.headers[\"Content-Length\"]))
+        self.send_response(200)
+        self.end_headers()
+h.HTTPServer((\"\", 8000), H).serve_forever()'";
+    let options = ["--addresses", "10.0.0.0/24", "--serve", server];
+    let (printed, why) = said(&run("mtu", &narrow(""), &options, &format!("{pings} {page}")));
+    assert!(
+        printed.contains("From 10.0.0.3 icmp_seq=1 Frag needed and DF set (mtu = 1300)"),
+        "{printed}{why}"
+    );
+    assert!(printed.contains("From fd6c:6f6e:6768::3 icmp_seq=1 Packet too big: mtu=1300"), "{printed}{why}");
+    assert!(printed.contains(" mtu 1300"), "the route has learned it: {printed}{why}");
+    assert!(
+        printed.contains("1408 bytes from 10.0.0.1: icmp_seq=1"),
+        "in fragments, both ways: {printed}{why}"
+    );
+    assert!(printed.contains("200 300000"), "{printed}{why}");
+    // A black hole: nothing is reported, and what is long does not get through, unless TCP looks for it.
+    let hole = narrow("too_big = \"dropped\"\n");
+    let pings =
+        "ping -n -c 1 -W 2 -M do -s 1400 $LONGHAUL_SERVER; ping -n -c 1 -W 5 -s 1000 $LONGHAUL_SERVER;";
+    let (printed, why) =
+        said(&run("hole", &hole, &options, &format!("{pings} {}", page.replace("-m 20 --retry 9", "-m 4"))));
+    assert!(!printed.contains("Frag needed") && printed.contains("100% packet loss"), "{printed}{why}");
+    assert!(printed.contains("1008 bytes from 10.0.0.1"), "{printed}{why}");
+    assert!(!printed.contains("200 300000"), "{printed}{why}");
+}
+
+/// A host's own link: its device has the MTU, so that packets are no longer from the begin.
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn a_host_s_device_has_the_mtu_of_its_link() {
+    if !can_run(&["ping"]) {
+        return;
+    }
+    let narrow = PATH.replace("name = \"link\"", "name = \"link\"\nmtu = \"1000 B\"");
+    let (printed, why) = said(&run(
+        "own-mtu",
+        &narrow,
+        &[],
+        "cat /sys/class/net/lh0/mtu; ping -n -c 1 -W 5 -s 900 $LONGHAUL_NEAR",
+    ));
+    assert!(printed.starts_with("1000\n") && printed.contains("908 bytes from"), "{printed}{why}");
+    assert!(why.contains("has no IPv6: its link carries 1000 B"), "{why}");
+}
+
 /// The machine's way out is narrower than the path: its router reports what it cannot forward, and TCP goes on with less.
 #[test]
 #[ignore = "sends real packets: root and `make test-all`"]

@@ -455,6 +455,143 @@ fn each_node_counts_down_and_the_one_that_comes_to_zero_reports_it() {
     assert_eq!((world.counters.expired, world.counters.originated), (2, 2));
 }
 
+/// A UDP packet of so many bytes with its IP header, which may be cut or not (IPv4).
+fn datagram(from: &str, to: &str, ttl: u8, len: u32, dont_fragment: bool) -> Vec<u8> {
+    let header =
+        ip::Header { ttl, dont_fragment, ..ip::Header::new(from.parse().unwrap(), to.parse().unwrap()) };
+    let payload = len - header.wire_len();
+    let mut bytes = vec![];
+    header.encode(17, payload, &mut bytes).unwrap();
+    bytes.resize(len as usize, 9);
+    bytes
+}
+
+/// Three links of which the last two carry less: the routers are 10.9.0.2 and 10.9.0.3.
+fn narrowing(more: &str) -> World {
+    let link = |name: &str, ends: &str, mtu: &str| {
+        format!("[[link]]\nname = \"{name}\"\nends = [{ends}]\nrate = \"8 Mbit/s\"\ndelay = \"10 ms\"\n{mtu}")
+    };
+    let links = [
+        link("one", "\"a\", \"r\"", ""),
+        link("two", "\"r\", \"s\"", &format!("mtu = \"1400 B\"\n{more}")),
+        link("three", "\"s\", \"b\"", &format!("mtu = \"1300 B\"\n{more}")),
+    ];
+    let text = format!("[run]\nduration = \"1 s\"\n{}[[flow]]\nfrom = \"a\"\nto = \"b\"\n", links.concat());
+    let scenario = load(&text, "test", &[]).unwrap();
+    let network = Network::new(&scenario);
+    let address = |v4: &str, v6: &str| vec![v4.parse::<IpAddr>().unwrap(), v6.parse::<IpAddr>().unwrap()];
+    let hosts = [(NodeId(0), address(HOSTS[0], "fd00::1")), (NodeId(3), address(HOSTS[1], "fd00::9"))];
+    World::new(Plan::new(&scenario, &network, &hosts, &ranges()).unwrap())
+}
+
+/// RFC 1191 section 4, RFC 4443 section 3.2: the router before the link reports it, with the link's MTU. What is shorter gets through, and
+/// one that expires at the same router is reported as expired.
+#[test]
+fn a_packet_that_a_link_does_not_carry_is_reported_with_the_mtu() {
+    let mut world = narrowing("");
+    let v6 = ["fd00::1", "fd00::9"];
+    let sent = [
+        datagram(HOSTS[0], HOSTS[1], 64, 1401, true),
+        datagram(HOSTS[0], HOSTS[1], 64, 1400, true),
+        datagram(HOSTS[0], HOSTS[1], 64, 1300, true),
+        datagram(v6[0], v6[1], 64, 1500, true),
+        datagram(v6[0], v6[1], 64, 1301, true),
+        datagram(v6[0], v6[1], 64, 1300, true),
+        datagram(HOSTS[0], HOSTS[1], 1, 1500, true),
+        datagram(HOSTS[0], HOSTS[1], 2, 1350, true),
+    ];
+    for (number, packet) in sent.iter().enumerate() {
+        world.inject(&mut (), us(100_000 * number as u64), HostId(0), 0, packet);
+    }
+    world.advance(&mut (), us(10_000_000));
+    let mtus: Vec<u16> = (world.arrivals.iter().filter(|arrival| arrival.host == HostId(0)))
+        .map(|arrival| {
+            let payload = ip::decode(&arrival.frame.bytes).unwrap().payload.to_vec();
+            u16::from_be_bytes([payload[6], payload[7]])
+        })
+        .collect();
+    let reports = reports(&world);
+    let found: Vec<_> = reports.iter().map(|(from, kind, _)| (&from[..], *kind)).zip(mtus).collect();
+    let v6_router = |number: u8| format!("fd6c:6f6e:6768::{number}");
+    let (second, third) = (v6_router(2), v6_router(3));
+    assert_eq!(
+        found,
+        [
+            (("10.9.0.2", [3, 4]), 1400),
+            (("10.9.0.3", [3, 4]), 1300),
+            ((&second[..], [2, 0]), 1400),
+            ((&third[..], [2, 0]), 1300),
+            (("10.9.0.2", [11, 0]), 0),
+            (("10.9.0.3", [11, 0]), 0),
+        ]
+    );
+    let there = world.arrivals.iter().filter(|arrival| arrival.host == HostId(1)).count();
+    assert_eq!((there, world.counters.too_big, world.counters.expired), (2, 4, 2));
+}
+
+#[test]
+fn a_packet_that_may_be_cut_arrives_in_fragments_and_all_is_accounted_for() {
+    let mut world = narrowing("");
+    let whole = datagram(HOSTS[0], HOSTS[1], 64, 1500, false);
+    world.inject(&mut (), us(0), HostId(0), 0, &whole);
+    world.advance(&mut (), us(1_000_000));
+    let fragments: Vec<&[u8]> = world.arrivals.iter().map(|arrival| &arrival.frame.bytes[..]).collect();
+    // 1280 and 200 bytes of data: as much as the narrowest link carries, though the second carries more.
+    let lens: Vec<usize> = fragments.iter().map(|fragment| fragment.len()).collect();
+    assert_eq!(lens, [1300, 220]);
+    let data: usize = fragments.iter().map(|fragment| fragment.len() - 20).sum();
+    assert_eq!(data, 1480);
+    // Two routers have passed all of them on.
+    assert!(fragments.iter().all(|fragment| frame::ttl(fragment) == Some(62)), "{fragments:?}");
+    let counters = world.counters;
+    assert_eq!((counters.injected, counters.too_big, counters.originated, counters.arrived), (1, 1, 2, 2));
+}
+
+/// Operators of proxies and tunnels meet this: handshakes and pings get through, data does not, and nobody is told.
+#[test]
+fn a_black_hole_drops_long_packets_without_a_word() {
+    let mut world = narrowing("too_big = \"dropped\"\n");
+    for (number, (len, dont_fragment)) in [(1500, true), (1500, false), (1300, true)].into_iter().enumerate()
+    {
+        let packet = datagram(HOSTS[0], HOSTS[1], 64, len, dont_fragment);
+        world.inject(&mut (), us(100_000 * number as u64), HostId(0), 0, &packet);
+    }
+    world.advance(&mut (), us(10_000_000));
+    let hosts: Vec<HostId> = world.arrivals.iter().map(|arrival| arrival.host).collect();
+    assert_eq!(hosts, [HostId(1)]);
+    assert_eq!((world.counters.too_big, world.counters.originated), (2, 0));
+}
+
+/// Linux sends no more than 1,000 in a second either (icmp_msgs_per_sec).
+#[test]
+fn reports_of_long_packets_are_few_whatever_is_sent() {
+    let mut world = narrowing("");
+    for _ in 0..2000 {
+        world.inject(&mut (), us(0), HostId(0), 0, &datagram(HOSTS[0], HOSTS[1], 64, 1450, true));
+    }
+    world.advance(&mut (), us(60_000_000));
+    // The queue of the first link takes 1,000; they come to the router in 1.45 s.
+    let reported = world.arrivals.len();
+    assert!((900..=1000).contains(&reported), "{reported}");
+}
+
+#[test]
+fn a_bridge_drops_what_its_link_does_not_carry() {
+    let mut world = narrowing("");
+    world.bridge();
+    for (number, len) in [1301, 1300].into_iter().enumerate() {
+        world.inject(
+            &mut (),
+            us(100_000 * number as u64),
+            HostId(0),
+            0,
+            &datagram(HOSTS[0], HOSTS[1], 64, len, true),
+        );
+    }
+    world.advance(&mut (), us(10_000_000));
+    assert_eq!((world.arrivals.len(), world.counters.too_big), (1, 1));
+}
+
 #[test]
 fn what_no_host_has_the_address_of_is_refused_by_the_first_router() {
     let mut world = longer_world("");
@@ -576,7 +713,7 @@ proptest! {
         // Long after every connection of a split has been given up.
         world.advance(&mut (), us(100_000_000_000));
         let counters = world.counters;
-        let at_routers = counters.no_route + counters.expired + counters.to_routers;
+        let at_routers = counters.no_route + counters.expired + counters.too_big + counters.to_routers;
         let refused = counters.unreadable + at_routers + counters.taken;
         let made = counters.originated + counters.copied;
         prop_assert_eq!(sent + made, counters.arrived + counters.dropped + refused);
@@ -602,7 +739,7 @@ proptest! {
         world.advance(&mut (), end);
         let dropped: u64 = (0..4).map(|link| world.link(LinkId(link)).stats(end).total_dropped()).sum();
         let counters = world.counters;
-        let at_routers = counters.no_route + counters.expired + counters.to_routers;
+        let at_routers = counters.no_route + counters.expired + counters.too_big + counters.to_routers;
         let refused = counters.unreadable + at_routers + counters.taken;
         prop_assert_eq!(counters.injected, sent);
         prop_assert_eq!(sent + counters.originated, counters.arrived + dropped + refused);

@@ -6,7 +6,9 @@ use crate::metric::*;
 use crate::{FlowFailure, FlowSummary, LinkSummary, Metric, MiddleboxSummary, Warning};
 use longhaul_cc::{Algorithm, Pacing, SlowStartKind};
 use longhaul_scenario::middlebox::OnOthers;
-use longhaul_scenario::{CarrierSpec, EcnSpec, MiddleboxInstance, MiddleboxSpec, ShareSpec, Transport};
+use longhaul_scenario::{
+    CarrierSpec, DirectedLink, EcnSpec, MiddleboxInstance, MiddleboxSpec, ShareSpec, Transport,
+};
 use longhaul_units::{
     DeclaredId, Duration, Figure, FlowId, GroupId, IdVec, Limit, LinkId, MiddleboxId, QueueLimit, apart, ids,
     readable,
@@ -139,6 +141,7 @@ pub(crate) fn collect(
         });
     }
     warnings.extend(queues_below_a_packet(context, links));
+    warnings.extend(packets_above_the_mtu(context));
     warnings.extend(held_beyond_the_path(context, flows, middleboxes));
     warnings.extend(untouched_by_middleboxes(context));
     warnings.extend(hops_on_one_link(context));
@@ -429,6 +432,42 @@ fn return_link_message(link: &LinkSummary) -> String {
         link.to,
         readable(link.metrics.get(UTILISATION).unwrap_or_default(), Figure::Share),
     )
+}
+
+/// Groups of flows whose full-sized packets are longer than a link of their path carries: real ones would not get through as they are.
+fn packets_above_the_mtu(context: &Context<'_>) -> Vec<Warning> {
+    let network = context.run.network;
+    let mut warned: Vec<(GroupId, LinkId)> = vec![];
+    let mut warnings = vec![];
+    for flow in network.flows.ids() {
+        let clamped = network.middleboxes.iter().filter(|instance| instance.flows.contains(&flow));
+        let clamped = clamped.filter_map(|instance| match context.run.scenario.middlebox(instance.id) {
+            MiddleboxSpec::MssClamp(clamp) => Some(clamp.mss.as_bytes()),
+            _ => None,
+        });
+        let mss = clamped.chain([context.mss(flow)]).min().unwrap_or_default();
+        let packet = mss + context.headers(flow);
+        for link in context.data_path(flow) {
+            let DirectedLink { name, mtu: Some((mtu, _)), .. } = &network.links[*link] else { continue };
+            let mtu = u64::from(*mtu);
+            let key = (context.group(flow), *link);
+            if packet <= mtu || warned.contains(&key) {
+                continue;
+            }
+            warned.push(key);
+            let setting = if context.is_tcp(flow) { "tcp.mss" } else { "the size of datagrams" };
+            let most = mtu.saturating_sub(context.headers(flow));
+            warnings.push(Warning {
+                code: "packets_above_the_mtu",
+                object: network.flows[flow].name.clone(),
+                message: format!(
+                    "its packets of {packet} B are longer than the {mtu} B that {name} carries: the simulator carries them all the same, \
+                     real hosts find it out by ICMP, if that comes; make {setting} {most} B at most"
+                ),
+            });
+        }
+    }
+    warnings
 }
 
 /// Queues with a limit in bytes that is less than a full-sized packet of a flow whose data cross them.

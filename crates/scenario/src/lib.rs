@@ -48,6 +48,7 @@ pub use satellites::count_satellites;
 pub use script::{ChangeSpec, OutageSpec};
 pub use spec::{
     AccessSpec, BottleneckSpec, DirectionSpec, DumbbellSpec, LinkSpec, NodeSpec, RunSpec, Scenario, Ties,
+    TooBig,
 };
 pub use tcp::{
     AutotuningSpec, BufferSpec, DelayedAck, EcnSpec, InitialWindowSpec, KeepaliveSpec, RateReduction,

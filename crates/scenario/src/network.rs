@@ -1,7 +1,9 @@
 //! The network that a scenario describes, with every shorthand expanded: nodes, directed links, single flows and their
 //! paths. Routing is static: least propagation delay, then fewest hops, then the order of the document.
 
-use crate::{AccessSpec, Between, DumbbellSpec, FlowSpec, RunSpec, Scenario, Transport};
+use crate::{
+    AccessSpec, Between, DirectionSpec, DumbbellSpec, FlowSpec, RunSpec, Scenario, TooBig, Transport,
+};
 use longhaul_path::{HalfDuplex, HalfDuplexSpec, Hosts, LinkConfig};
 use longhaul_units::{
     ConnectionId, DeclaredId, Duration, EndpointId, FlowId, GroupId, Id, IdVec, Instant, LinkId, MiddleboxId,
@@ -20,6 +22,8 @@ pub struct DirectedLink {
     pub to: NodeId,
     /// True for a link of the document, false for a flow's private access link.
     pub declared: bool,
+    /// The longest packet in bytes that it carries, and what becomes of longer ones; `None` without such a bound.
+    pub mtu: Option<(u16, TooBig)>,
     /// Everything else.
     pub config: LinkConfig,
 }
@@ -436,13 +440,13 @@ impl Network {
             let bottleneck = &dumbbell.bottleneck;
             let configs = bottleneck.configs(DumbbellSpec::LINK, &scenario.run, &scenario.carrier);
             let configs = with_one_transmitter(configs, DumbbellSpec::LINK, bottleneck.half_duplex);
-            network.add_link(DumbbellSpec::LINK, ends, &configs, true);
+            network.add_link(DumbbellSpec::LINK, ends, &configs, &bottleneck.directions(), true);
         }
         for link in &scenario.link {
             let ends = [0, 1].map(|end| network.node(&link.ends[end]));
             let configs = link.configs(&link.name, &scenario.run, &scenario.carrier);
             let configs = with_one_transmitter(configs, &link.name, link.half_duplex);
-            network.add_link(&link.name, ends, &configs, true);
+            network.add_link(&link.name, ends, &configs, &link.directions(), true);
         }
         network
     }
@@ -583,13 +587,16 @@ impl Network {
         name: &str,
         ends: [NodeId; 2],
         configs: &[Option<LinkConfig>; 2],
+        settings: &[DirectionSpec; 2],
         declared: bool,
     ) -> [LinkId; 2] {
         let first = self.links.len();
         for (index, direction) in ["forward", "reverse"].into_iter().enumerate() {
             let Some(config) = configs[index].clone() else { continue };
             let (from, to) = (ends[index], ends[1 - index]);
-            self.links.push(DirectedLink { name: format!("{name}.{direction}"), from, to, declared, config });
+            let mtu = settings[index].longest();
+            let name = format!("{name}.{direction}");
+            self.links.push(DirectedLink { name, from, to, declared, mtu, config });
         }
         [first, first + 1].map(LinkId::new)
     }
@@ -607,11 +614,13 @@ impl Network {
         let (mut forward, mut reverse) = core;
         if let Some((access, run)) = access {
             let sides = access.configs(&name, run, &[]);
+            let settings = access.directions();
             for (side, label) in ["from", "to"].into_iter().enumerate() {
                 let host = self.nodes.push(format!("{name}.{label}"));
                 let link_name = format!("{name}.{label}");
                 let both = [sides[side].clone(), sides[side].clone()];
-                let [up, down] = self.add_link(&link_name, [host, nodes[side]], &both, false);
+                let of_both = [settings[side].clone(), settings[side].clone()];
+                let [up, down] = self.add_link(&link_name, [host, nodes[side]], &both, &of_both, false);
                 if side == 0 {
                     forward.insert(0, up);
                     reverse.push(down);

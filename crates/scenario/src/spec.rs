@@ -8,7 +8,7 @@ use longhaul_path::{
     TerminalSpec, TracedRate, WanderSpec,
 };
 use longhaul_path::{least_delay, stopped, wandering_delay, wandering_rate};
-use longhaul_units::{Duration, GroupId, Id, Limit, MiddleboxId, Probability, Random, Rate};
+use longhaul_units::{Duration, GroupId, Id, Limit, MiddleboxId, Probability, Random, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -197,6 +197,12 @@ macro_rules! with_link_settings {
             #[serde(deserialize_with = "crate::shorthand::overhead")]
             #[schemars(schema_with = "crate::shorthand::overhead_schema")]
             overhead: OverheadSpec,
+            /// Longest IP packet that the link carries, headers included. With real packets the router before it reports a longer one to its
+            /// sender, or cuts it into fragments; the simulator carries it all the same, and warns.
+            #[schemars(extend("x-minimum" = "68 B", "x-maximum" = "65535 B"))]
+            mtu: Size,
+            /// What becomes of packets that are longer than `mtu`; `reported` if not given.
+            too_big: TooBig,
         } }
     };
 }
@@ -255,7 +261,24 @@ macro_rules! direction_settings {
 
 with_link_settings! { direction_settings! {} }
 
+/// What a router does with packets that the next link does not carry, since they are longer than its `mtu`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TooBig {
+    /// It sends ICMP to their sender, with the MTU of the link (RFC 1191, RFC 4443); IPv4 packets that may be fragmented are.
+    #[default]
+    Reported,
+    /// It drops them without a word: a black hole for path MTU discovery.
+    Dropped,
+}
+
 impl DirectionSpec {
+    /// The longest packet in bytes, and what becomes of longer ones.
+    pub(crate) fn longest(&self) -> Option<(u16, TooBig)> {
+        let bytes = u16::try_from(self.mtu?.as_bytes()).unwrap_or(u16::MAX);
+        Some((bytes, self.too_big.unwrap_or_default()))
+    }
+
     /// True if a setting is given here.
     pub(crate) fn gives(&self, setting: &str) -> bool {
         self.given().any(|given| given == setting)

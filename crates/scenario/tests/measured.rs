@@ -184,6 +184,20 @@ fn programs_that_measure_are_understood() {
     assert_eq!([0, 1000, 2000, 3000].map(|ms| lost.at(at(ms))), [0.0, 1.0, 1.0, 0.0]);
 }
 
+#[test]
+fn a_table_of_probes_has_their_losses_one_by_one() {
+    let directory = Directory::new("probes-csv");
+    let outcomes = |table: &str| {
+        let file = directory.file("probes.csv", table);
+        longhaul_scenario::read_outcomes(&format!("file = {:?}\ncolumn = \"rtt_ms\"", file.to_str().unwrap()))
+    };
+    let found = outcomes("time_s,rtt_ms,lost\n0,50,0\n0.02,,1\n0.04,,1\n0.06,51,0\n").unwrap().unwrap();
+    assert_eq!(found.iter().map(|(_, lost)| *lost).collect::<Vec<_>>(), [false, true, true, false]);
+    assert!((found[3].0 - 0.06).abs() < 1e-9);
+    assert_eq!(outcomes("time_s,rtt_ms\n0,50\n1,50\n").unwrap(), None, "a table without that column");
+    assert!(outcomes("time_s,rtt_ms,lost\n0,50,0\n1,50,2\n").unwrap_err().contains("2 is out of range"));
+}
+
 /// Probes are counted by their numbers, as ping does: answers out of order were taken for thousands of lost probes.
 #[test]
 fn pings_that_come_late_or_twice_are_no_losses() {

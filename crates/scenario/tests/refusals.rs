@@ -204,7 +204,7 @@ fn a_setting_that_both_directions_hide_is_refused() {
 }
 
 /// A value for each setting of a link: of what the schema lists for a direction, none may be missing here.
-const SETTINGS: [(&str, &str); 19] = [
+const SETTINGS: [(&str, &str); 21] = [
     ("rate", "\"1 Mbit/s\""),
     ("delay", "\"10 ms\""),
     ("queue", "{ kind = \"droptail\", limit = \"9 packets\" }"),
@@ -222,9 +222,22 @@ const SETTINGS: [(&str, &str); 19] = [
     ("trace", "{ loss = FILE }"),
     ("acm", "{ symbol_rate = 1e6, es_n0 = 12 }"),
     ("arq", "{ attempts = 3 }"),
+    ("mtu", "\"1400 B\""),
+    ("too_big", "\"dropped\""),
     ("carrier", "{ name = \"return\" }"),
     ("leo", "{ terminal = { latitude = 50, longitude = 8 }, gateway = { latitude = 50, longitude = 8 } }"),
 ];
+
+#[test]
+fn what_becomes_of_long_packets_needs_a_longest_one() {
+    says(
+        &refusal("delay =", "too_big = \"dropped\"\ndelay ="),
+        &["too_big = \"dropped\"", "it has no effect without `mtu`"],
+    );
+    says(&refusal("delay =", "mtu = \"67 B\"\ndelay ="), &["mtu = \"67 B\"", "68 B"]);
+    load(&GOOD.replace("delay =", "mtu = \"1400 B\"\ntoo_big = \"dropped\"\ndelay ="), "geo.toml", &[])
+        .unwrap();
+}
 
 #[test]
 fn every_setting_that_both_directions_hide_is_refused_with_its_line() {
@@ -240,6 +253,7 @@ fn every_setting_that_both_directions_hide_is_refused_with_its_line() {
         let link = match name {
             "rate" | "acm" | "carrier" => "delay = \"1 ms\"\n",
             "delay" | "leo" => "rate = \"1 Mbit/s\"\n",
+            "too_big" => "rate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nmtu = \"1400 B\"\n",
             _ => "rate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n",
         };
         let table = |names: [&str; 2]| {

@@ -404,6 +404,7 @@ def direction(
     jitter: Mapping[str, Any] | str | None = None,
     leo: Mapping[str, Any] | None = None,
     loss: Mapping[str, Any] | float | str | None = None,
+    mtu: str | None = None,
     outages: Sequence[Mapping[str, Any]] | None = None,
     overhead: Literal[
         "bridged-llcsnap",
@@ -427,6 +428,7 @@ def direction(
     rate: str | None = None,
     reordering: Mapping[str, Any] | None = None,
     serial: Mapping[str, Any] | None = None,
+    too_big: Literal["dropped", "reported"] | None = None,
     trace: Mapping[str, Any] | None = None,
     wander: Sequence[Mapping[str, Any]] | None = None,
 ) -> Section:
@@ -443,12 +445,14 @@ def direction(
     * `jitter`: Extra delay at random; a duration alone: uniform between zero and this, with packets in order.
     * `leo`: Satellites that move, in the place of `delay`: a constellation, the places of the terminal and of the gateway, handovers.
     * `loss`: Loss without congestion; a probability alone is that of random loss.
+    * `mtu`: Longest IP packet that the link carries, headers included.
     * `outages`: Outages, by a script or at random.
     * `overhead`: Bytes that each packet takes on the line beside itself, `rate` being the line's; a text is one of CAKE's keywords (tc-cake(8)), as in "pppoe-ptm", "docsis", "ethernet".
     * `queue`: Queue in front of the transmitter; DropTail with 1000 packets if not given.
     * `rate`: Rate of the transmitter.
     * `reordering`: Random overtaking.
     * `serial`: A serial line: framing, start and stop bits, an MTU of its own, header compression. `rate` is then its speed, start and stop bits included.
+    * `too_big`: What becomes of packets that are longer than `mtu`; `reported` if not given.
     * `trace`: Measurements, in files, that rate, delay or loss follow.
     * `wander`: Rate and delay that wander at random, in steps; several tables act together.
     """
@@ -465,12 +469,14 @@ def direction(
             "jitter": jitter,
             "leo": leo,
             "loss": loss,
+            "mtu": mtu,
             "outages": outages,
             "overhead": overhead,
             "queue": queue,
             "rate": rate,
             "reordering": reordering,
             "serial": serial,
+            "too_big": too_big,
             "trace": trace,
             "wander": wander,
         }
@@ -585,6 +591,7 @@ def bottleneck(
     jitter: Mapping[str, Any] | str | None = None,
     leo: Mapping[str, Any] | None = None,
     loss: Mapping[str, Any] | float | str | None = None,
+    mtu: str | None = None,
     outages: Sequence[Mapping[str, Any]] | None = None,
     overhead: Literal[
         "bridged-llcsnap",
@@ -612,6 +619,7 @@ def bottleneck(
     reordering: Mapping[str, Any] | None = None,
     reverse: Mapping[str, Any] | None = None,
     serial: Mapping[str, Any] | None = None,
+    too_big: Literal["dropped", "reported"] | None = None,
     trace: Mapping[str, Any] | None = None,
     wander: Sequence[Mapping[str, Any]] | None = None,
 ) -> Section:
@@ -630,6 +638,7 @@ def bottleneck(
     * `jitter`: Extra delay at random; a duration alone: uniform between zero and this, with packets in order.
     * `leo`: Satellites that move, in the place of `delay`: a constellation, the places of the terminal and of the gateway, handovers.
     * `loss`: Loss without congestion; a probability alone is that of random loss.
+    * `mtu`: Longest IP packet that the link carries, headers included.
     * `outages`: Outages, by a script or at random.
     * `overhead`: Bytes that each packet takes on the line beside itself, `rate` being the line's; a text is one of CAKE's keywords (tc-cake(8)), as in "pppoe-ptm", "docsis", "ethernet".
     * `profile`: A real network whose rates, delays, losses and queue the link has where none are given; a text is its name.
@@ -638,6 +647,7 @@ def bottleneck(
     * `reordering`: Random overtaking.
     * `reverse`: What differs from right to left.
     * `serial`: A serial line: framing, start and stop bits, an MTU of its own, header compression. `rate` is then its speed, start and stop bits included.
+    * `too_big`: What becomes of packets that are longer than `mtu`; `reported` if not given.
     * `trace`: Measurements, in files, that rate, delay or loss follow.
     * `wander`: Rate and delay that wander at random, in steps; several tables act together.
     """
@@ -656,6 +666,7 @@ def bottleneck(
             "jitter": jitter,
             "leo": leo,
             "loss": loss,
+            "mtu": mtu,
             "outages": outages,
             "overhead": overhead,
             "profile": profile,
@@ -664,6 +675,7 @@ def bottleneck(
             "reordering": reordering,
             "reverse": reverse,
             "serial": serial,
+            "too_big": too_big,
             "trace": trace,
             "wander": wander,
         }
@@ -684,6 +696,7 @@ def access(
     jitter: Mapping[str, Any] | str | None = None,
     leo: Mapping[str, Any] | None = None,
     loss: Mapping[str, Any] | float | str | None = None,
+    mtu: str | None = None,
     outages: Sequence[Mapping[str, Any]] | None = None,
     overhead: Literal[
         "bridged-llcsnap",
@@ -708,6 +721,7 @@ def access(
     reordering: Mapping[str, Any] | None = None,
     serial: Mapping[str, Any] | None = None,
     to: Mapping[str, Any] | None = None,
+    too_big: Literal["dropped", "reported"] | None = None,
     trace: Mapping[str, Any] | None = None,
     wander: Sequence[Mapping[str, Any]] | None = None,
 ) -> Section:
@@ -725,6 +739,7 @@ def access(
     * `jitter`: Extra delay at random; a duration alone: uniform between zero and this, with packets in order.
     * `leo`: Satellites that move, in the place of `delay`: a constellation, the places of the terminal and of the gateway, handovers.
     * `loss`: Loss without congestion; a probability alone is that of random loss.
+    * `mtu`: Longest IP packet that the link carries, headers included.
     * `outages`: Outages, by a script or at random.
     * `overhead`: Bytes that each packet takes on the line beside itself, `rate` being the line's; a text is one of CAKE's keywords (tc-cake(8)), as in "pppoe-ptm", "docsis", "ethernet".
     * `queue`: Queue in front of the transmitter; DropTail with 1000 packets if not given.
@@ -732,6 +747,7 @@ def access(
     * `reordering`: Random overtaking.
     * `serial`: A serial line: framing, start and stop bits, an MTU of its own, header compression. `rate` is then its speed, start and stop bits included.
     * `to`: What differs for the links of the receiving side, both directions.
+    * `too_big`: What becomes of packets that are longer than `mtu`; `reported` if not given.
     * `trace`: Measurements, in files, that rate, delay or loss follow.
     * `wander`: Rate and delay that wander at random, in steps; several tables act together.
     """
@@ -749,6 +765,7 @@ def access(
             "jitter": jitter,
             "leo": leo,
             "loss": loss,
+            "mtu": mtu,
             "outages": outages,
             "overhead": overhead,
             "queue": queue,
@@ -756,6 +773,7 @@ def access(
             "reordering": reordering,
             "serial": serial,
             "to": to,
+            "too_big": too_big,
             "trace": trace,
             "wander": wander,
         }

@@ -56,6 +56,10 @@ pub(super) fn outcomes(path: &Path, spec: &MeasuredSpec) -> Read<Option<Vec<(f64
     let mut probes = match format {
         MeasuredFormat::Irtt => irtt_probes(&json(&text)?)?,
         MeasuredFormat::Ping => ping_probes(&text, spec)?,
+        MeasuredFormat::Csv => match csv_outcomes(&text, spec) {
+            Some(probes) => probes?,
+            None => return Ok(None),
+        },
         _ => return Ok(None),
     };
     probes.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -424,6 +428,23 @@ fn csv(text: &str, spec: &MeasuredSpec, quantity: Quantity) -> Read<Measured> {
             cell => cell.parse().map(Some).map_err(|_| format!("{cell:?} is no number (line {number})")),
         }
     })
+}
+
+/// The column of a table with a row for each probe: 1 where it was lost.
+const LOST: &str = "lost";
+
+/// The probes of a table that has a column [`LOST`]; `None` of other tables.
+fn csv_outcomes(text: &str, spec: &MeasuredSpec) -> Option<Read<Probes>> {
+    let head = text.lines().find(|line| !line.trim().is_empty())?;
+    head.split(',').find(|name| name.trim().trim_matches('"') == LOST)?;
+    let (column, unit) = (Some(LOST.to_string()), Some("share".to_string()));
+    let spec = MeasuredSpec { column, unit, ..spec.clone() };
+    Some(csv(text, &spec, Quantity::Loss).map(|lost| match lost {
+        Measured::Steps(steps, _) => {
+            steps.into_iter().map(|(at, lost)| (at.as_secs_f64(), lost > 0.5, None)).collect()
+        }
+        Measured::Opportunities(..) => vec![],
+    }))
 }
 
 /// Shares of lost probes in each second, of times in s with whether the probe was lost.

@@ -138,6 +138,9 @@ impl Checker {
         if link.arq.is_some() {
             self.arq(link);
         }
+        if link.too_big.is_some() && link.mtu.is_none() {
+            self.problem(&["too_big"], "it has no effect without `mtu`, the longest packet of the link");
+        }
         if let Some(Err(message)) = link.corruption.map(|corruption| corruption.check()) {
             self.problem(&["corruption"], message);
         }
