@@ -4,12 +4,13 @@ use crate::account::Account;
 use crate::namespace;
 use crate::signals::Signals;
 use crate::terminal::Terminal;
-use crate::testbed::{Host, Testbed};
+use crate::testbed::Host;
 use crate::{Error, own_run, sys};
 use longhaul_program::print;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::io::ErrorKind;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -22,12 +23,12 @@ const TWICE: Duration = Duration::from_secs(5);
 
 /// A command, and how it runs.
 pub(crate) struct Task<'a> {
-    /// Where.
-    pub host: &'a Host,
+    /// The network namespace in which it runs.
+    pub namespace: &'a str,
     /// The command and its arguments.
     pub arguments: Vec<String>,
-    /// Variables of its environment beside the hosts' addresses.
-    pub environment: Vec<(&'static str, String)>,
+    /// Variables of its environment.
+    pub environment: Vec<(String, String)>,
     /// Under which account, if not the emulator's.
     pub account: Option<&'a Account>,
     /// How long it has from a request to end until it is killed.
@@ -36,10 +37,10 @@ pub(crate) struct Task<'a> {
 
 impl Task<'_> {
     /// Starts it in the namespace that the thread is in. It ends with the thread, even if that is killed.
-    fn start(&self, testbed: &Testbed, set_up: impl FnOnce(&mut Command)) -> Result<Child, Error> {
+    fn start(&self, set_up: impl FnOnce(&mut Command)) -> Result<Child, Error> {
         let mut command = Command::new(&self.arguments[0]);
         command.args(&self.arguments[1..]);
-        command.envs(addresses(testbed, self.host)).envs(self.environment.iter().cloned());
+        command.envs(self.environment.iter().cloned());
         set_up(&mut command);
         if let Some(account) = self.account {
             account.apply(&mut command);
@@ -61,10 +62,10 @@ impl Task<'_> {
     ///
     /// # Errors
     /// If it cannot be started.
-    pub fn run_in_background(&self, testbed: &Testbed, over: impl Fn() -> bool) -> Result<(), Error> {
+    pub fn run_in_background(&self, over: impl Fn() -> bool) -> Result<(), Error> {
         let stderr = std::io::stderr().as_fd().try_clone_to_owned();
         let stderr = stderr.map_err(|why| Error::system("copy a file descriptor", why))?;
-        let child = self.start(testbed, |command| {
+        let child = self.start(|command| {
             command.stdin(Stdio::null()).stdout(stderr).process_group(0);
         })?;
         let mut running = Running::new(child, self);
@@ -81,10 +82,10 @@ impl Task<'_> {
     ///
     /// # Errors
     /// If it cannot be started.
-    pub fn run(&self, testbed: &Testbed, signals: &Signals, is_shell: bool) -> Result<ExitStatus, Error> {
+    pub fn run(&self, signals: &Signals, is_shell: bool) -> Result<ExitStatus, Error> {
         let terminal = Terminal::open();
         let _lent = signals.lend_keys();
-        let mut running = Running::new(self.start(testbed, |_| {})?, self);
+        let mut running = Running::new(self.start(|_| {})?, self);
         let mut requests = 0;
         let mut keys = Keys { seen: signals.interrupts(), last: None };
         let status = loop {
@@ -119,18 +120,32 @@ impl Task<'_> {
     }
 }
 
+/// A host as commands know it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Known {
+    pub name: String,
+    pub v4: Ipv4Addr,
+    pub v6: Ipv6Addr,
+}
+
+impl Known {
+    pub fn of(host: &Host) -> Known {
+        Known { name: host.name.clone(), v4: host.v4, v6: host.v6 }
+    }
+}
+
 /// Addresses of all hosts, as the environment of commands at one of them has them.
-fn addresses(testbed: &Testbed, here: &Host) -> Vec<(String, String)> {
+pub(crate) fn addresses(all: &[Known], here: &Known) -> Vec<(String, String)> {
     let mut found = vec![
         ("LONGHAUL_HERE".to_string(), here.v4.to_string()),
         ("LONGHAUL_NODE".to_string(), here.name.clone()),
     ];
-    for other in &testbed.hosts {
+    for other in all {
         let name = variable(&other.name);
         found.push((format!("{name}_V6"), other.v6.to_string()));
         found.push((name, other.v4.to_string()));
     }
-    if let Some(peer) = testbed.hosts.iter().find(|other| other.node != here.node) {
+    if let Some(peer) = all.iter().find(|other| *other != here) {
         found.push(("LONGHAUL_PEER".to_string(), peer.v4.to_string()));
     }
     found
@@ -155,7 +170,7 @@ struct Running<'a> {
 
 impl<'a> Running<'a> {
     fn new(child: Child, task: &'a Task<'_>) -> Self {
-        Running { child, namespace: &task.host.namespace, grace: task.grace, deadline: None, status: None }
+        Running { child, namespace: task.namespace, grace: task.grace, deadline: None, status: None }
     }
 
     /// How it has ended, if it has. Of one that was requested to end all processes have ended, or its time is over: then it is killed.

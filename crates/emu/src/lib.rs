@@ -14,6 +14,7 @@ mod connections;
 pub mod control;
 pub mod device;
 pub mod driver;
+pub mod enter;
 pub mod error;
 mod facts;
 mod finished;

@@ -8,8 +8,8 @@ use longhaul_emu::kernel::TcpOf;
 use longhaul_emu::lateness::Bounds;
 use longhaul_emu::signals::Signals;
 use longhaul_emu::{
-    Error, bridge, driver, kernel, mahimahi, moved, other_end, own_run, priority, record, registry, run,
-    shell, terminal,
+    Error, bridge, driver, enter, kernel, mahimahi, moved, other_end, own_run, priority, record, registry,
+    run, shell, terminal,
 };
 use longhaul_program::print;
 use longhaul_scenario::{Scenario, ScenarioError};
@@ -46,6 +46,8 @@ enum Action {
     Set(SetArguments),
     /// Shows the emulators that run: rates, delays, queues, counters.
     Status(StatusArguments),
+    /// Opens a further terminal, or runs one command, at a host of a `shell` that runs.
+    Enter(EnterArguments),
     /// Measures a real path into files that links of scenarios follow: delay and losses, with --rate the rates too.
     ///
     /// The far end runs `longhaul-emu record --serve`. Both share a secret. No root is needed. Ctrl-C keeps what was measured.
@@ -65,6 +67,24 @@ struct SetArguments {
     /// once.
     #[arg(required = true, value_name = "SETTING")]
     settings: Vec<String>,
+}
+
+#[derive(Args)]
+struct EnterArguments {
+    /// The shell whose host is entered, by the name that it was given by --name or its process id; needed if several run.
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// The user that the command runs as, by name or number  [default: with sudo its caller, else the emulator's own]
+    #[arg(long, value_name = "USER")]
+    user: Option<String>,
+    /// How long the command has from a request to end until it is killed.
+    #[arg(long, value_name = "TIME", default_value = "5 s")]
+    grace: Duration,
+    /// The node of the host.
+    node: String,
+    /// The command and its arguments, after `--`; without them, a shell.
+    #[arg(last = true)]
+    command: Vec<String>,
 }
 
 #[derive(Args)]
@@ -302,7 +322,12 @@ fn main() -> ExitCode {
         Err(status) => return status,
     };
     // Before the first thread.
-    let prepared = match cli.command {
+    let mut place = None;
+    let prepared = match &cli.command {
+        Action::Enter(arguments) => {
+            let found = enter::Place::find(arguments.name.as_deref(), &arguments.node);
+            found.map(|found| place = Some(found))
+        }
         Action::Bridge(_) | Action::Set(_) | Action::Status(_) | Action::Record(_) => Ok(()),
         Action::Shell(_) | Action::Run(_) => {
             own_run::enter_user_namespace().and_then(|()| own_run::prepare())
@@ -316,6 +341,7 @@ fn main() -> ExitCode {
             Action::Bridge(arguments) => run_bridge(arguments, &signals.stop),
             Action::Set(arguments) => set(arguments),
             Action::Status(arguments) => status(arguments, &signals.stop),
+            Action::Enter(arguments) => run_enter(arguments, place.as_ref(), &signals),
             Action::Record(arguments) => record::command::run(arguments, &signals).map(|is_cut| {
                 // What was measured until then is kept, and a script ends all the same.
                 if is_cut { after_signal(&signals) } else { ExitCode::SUCCESS }
@@ -506,6 +532,21 @@ fn run_shell(arguments: &ShellArguments, may_print: bool, signals: &Signals) -> 
     }
     let ended = ended_by_signal(outcome.status, signals);
     Ok(ended.unwrap_or_else(|| arguments.stats.status(moved, status_of(outcome.status))))
+}
+
+fn run_enter(
+    arguments: &EnterArguments,
+    place: Option<&enter::Place>,
+    signals: &Signals,
+) -> Result<ExitCode, Error> {
+    let Some(place) = place else { return Ok(ExitCode::SUCCESS) };
+    let options = enter::Options {
+        command: arguments.command.clone(),
+        user: arguments.user.clone(),
+        grace: std::time::Duration::from_nanos(arguments.grace.as_nanos()),
+    };
+    let status = enter::run(place, &options, signals)?;
+    Ok(ended_by_signal(status, signals).unwrap_or_else(|| ExitCode::from(status_of(status))))
 }
 
 const INTERRUPT: i32 = signal_hook::consts::SIGINT;

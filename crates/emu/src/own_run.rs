@@ -7,7 +7,7 @@
 use crate::{Error, kernel, namespace, priority, registry};
 use nix::fcntl::AtFlags;
 use nix::mount::{MsFlags, mount};
-use nix::sched::{CloneFlags, unshare};
+use nix::sched::{CloneFlags, setns, unshare};
 use nix::unistd::{AccessFlags, Gid, Uid, faccessat, getegid, geteuid};
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::AsRawFd;
@@ -61,6 +61,25 @@ pub fn enter_user_namespace() -> Result<(), Error> {
     if !priority::may_make_namespaces() {
         return Err(failed("it has no privileges".to_string()));
     }
+    let _ = CALLER.set((uid, gid));
+    Ok(())
+}
+
+/// Enters the user namespace of an emulator of this user's, and sees the files that it does. The process must not have started any thread.
+///
+/// # Errors
+/// What the system refuses.
+pub(crate) fn join(emulator: i64) -> Result<(), Error> {
+    let failed = |why: String| Error::system("enter the emulator's user namespace", why);
+    let (uid, gid) = (geteuid(), getegid());
+    let here = std::env::current_dir().ok();
+    let open =
+        |kind: &str| File::open(format!("/proc/{emulator}/ns/{kind}")).map_err(|why| failed(why.to_string()));
+    // Opened before: in another user namespace they could not be.
+    let (users, mounts) = (open("user")?, open("mnt")?);
+    setns(users, CloneFlags::CLONE_NEWUSER).map_err(|why| failed(why.desc().to_string()))?;
+    setns(mounts, CloneFlags::CLONE_NEWNS).map_err(|why| failed(why.desc().to_string()))?;
+    let _ = here.map(std::env::set_current_dir);
     let _ = CALLER.set((uid, gid));
     Ok(())
 }

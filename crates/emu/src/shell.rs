@@ -3,7 +3,7 @@
 use crate::account::Account;
 use crate::capture::{self, Taps};
 use crate::clock::Clock;
-use crate::command::{self, Task};
+use crate::command::{self, Known, Task, addresses};
 use crate::control::{Control, show};
 use crate::driver::{self, Live, Status, Watcher, ports};
 use crate::frame::Frame;
@@ -127,6 +127,7 @@ pub fn run(scenario: &Scenario, options: &Options, signals: &Signals) -> Result<
     let (view, notice) = names::view(reach);
     testbed.warnings.extend(notice);
     testbed.warnings.extend(control.warning());
+    control.has_hosts(&testbed, reach);
     let mut ports = ports(&testbed)?;
     let taps = capture::taps(scenario, &network, options.capture.as_ref(), LinkType::Ip)?;
     let watch = Watch::new(&network, taps, &options.logs)?;
@@ -266,16 +267,20 @@ fn serve_and_run(
     let over = &over;
     let account = options.account.as_ref();
     let grace = options.grace;
+    let all: Vec<Known> = testbed.hosts.iter().map(Known::of).collect();
+    let all = &all[..];
     std::thread::scope(|scope| {
         for (node, command) in &options.serve {
             let host = testbed.hosts.iter().find(|host| host.name == *node).expect("it was looked up before");
             let arguments = vec!["sh".to_string(), "-c".to_string(), command.clone()];
-            let task = Task { host, arguments, environment: vec![], account, grace };
+            let namespace = &host.namespace[..];
+            let environment = addresses(all, &Known::of(host));
+            let task = Task { namespace, arguments, environment, account, grace };
             scope.spawn(move || {
                 namespace::within(&host.namespace, || {
                     show_host(view)?;
                     // It outlives the command, whose last packets it may have to answer.
-                    task.run_in_background(testbed, || over.load(Ordering::Relaxed))
+                    task.run_in_background(|| over.load(Ordering::Relaxed))
                 })
             });
         }
@@ -293,10 +298,12 @@ fn serve_and_run(
             environment.extend(machine.map(|address| ("MAHIMAHI_BASE", address.to_string())));
             environment.push(("MAHIMAHI_SHELL_PREFIX", prefix.clone()));
         }
-        let task = Task { host, arguments, environment, account, grace };
+        let own = environment.into_iter().map(|(name, value)| (name.to_string(), value));
+        let environment = addresses(all, &Known::of(host)).into_iter().chain(own).collect();
+        let task = Task { namespace: &host.namespace, arguments, environment, account, grace };
         let status = namespace::within(&host.namespace, || {
             show_host(view)?;
-            task.run(testbed, signals, is_shell)
+            task.run(signals, is_shell)
         });
         over.store(true, Ordering::Relaxed);
         status
@@ -304,7 +311,7 @@ fn serve_and_run(
 }
 
 /// Shows the thread's namespace to what it starts: its devices, and how names are looked up there.
-fn show_host(view: &View) -> Result<(), Error> {
+pub(crate) fn show_host(view: &View) -> Result<(), Error> {
     let shown = namespace::own_mounts()
         .and_then(|()| namespace::show_devices(false))
         .and_then(|()| namespace::present(view));
@@ -313,7 +320,7 @@ fn show_host(view: &View) -> Result<(), Error> {
 }
 
 /// The user's shell.
-fn shell_of(account: Option<&Account>) -> String {
+pub(crate) fn shell_of(account: Option<&Account>) -> String {
     let own = || std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_string());
     account.map_or_else(own, |account| account.shell.display().to_string())
 }

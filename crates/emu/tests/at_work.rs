@@ -223,3 +223,40 @@ fn a_result_has_the_scenario_as_it_was() {
     std::fs::remove_dir_all(out).unwrap();
     std::fs::remove_file(file).unwrap();
 }
+
+/// Several terminals on one hub: each host of a shell has as many as are opened, and all end with it.
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn further_terminals_enter_the_hosts_of_a_shell() {
+    if !can_run(&["ping"]) {
+        return;
+    }
+    let shell = Sleeping::start("enter", PATH, &["--at", "far"], "read line");
+    let enter = |node: &str, command: &str| {
+        let mut enter = Command::new(EMULATOR);
+        enter.args(["enter", "--name", &shell.name, node, "--", "sh", "-c", command]).stdin(Stdio::null());
+        enter
+    };
+    let near = enter("near", "echo $LONGHAUL_NODE; ls /sys/class/net; ping -c 1 -W 5 $LONGHAUL_FAR; exit 7")
+        .output()
+        .unwrap();
+    let said = text(&near.stdout);
+    assert_eq!(near.status.code(), Some(7), "{said}{}", text(&near.stderr));
+    assert!(said.starts_with("near\nlh0\nlo\n"), "{said}");
+    assert!(times(&said).first().is_some_and(|ms| (50.0..90.0).contains(ms)), "{said}");
+    let far = text(&enter("far", "echo $LONGHAUL_NODE $LONGHAUL_PEER").output().unwrap().stdout);
+    assert_eq!(far.split(' ').next(), Some("far"), "{far}");
+    let nowhere = enter("nowhere", "true").output().unwrap();
+    assert_eq!(nowhere.status.code(), Some(2));
+    let why = text(&nowhere.stderr);
+    assert!(why.contains("no host has the name \"nowhere\"; there are near, far"), "{why}");
+    let mut stays = enter("near", "exec sleep 600").spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(stays.try_wait().unwrap().is_none());
+    shell.end();
+    let begun = Instant::now();
+    while stays.try_wait().unwrap().is_none() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "it outlives its shell");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}

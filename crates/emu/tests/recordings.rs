@@ -48,7 +48,7 @@ fn record(folder: &Folder, path: &str, serve: &str, words: &str, more: &str) -> 
         "{EMULATOR} record $LONGHAUL_FAR --secret-file {place}/secret --out {place}/out {words} {more}"
     );
     run(
-        &format!("record-{}", folder.0.file_name().unwrap().display()),
+        &format!("record-{}", folder.0.file_name().unwrap().to_string_lossy()),
         path,
         &["--at", "near", "--serve", &server],
         &command,

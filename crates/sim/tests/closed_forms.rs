@@ -92,6 +92,18 @@ fn a_small_queue_in_bytes_is_warned_of() {
 }
 
 #[test]
+fn packets_that_a_link_does_not_carry_are_warned_of() {
+    let warned = |mtu: &str, more: &str| {
+        let link = format!("rate = \"10 Mbit/s\"\ndelay = \"10 ms\"\nmtu = \"{mtu}\"\n{more}");
+        let summary = one_flow("duration = \"2 s\"", &link, "", "nagle = false");
+        summary.warnings.iter().filter(|warning| warning.code == "packets_above_the_mtu").count()
+    };
+    // A packet of 1000 bytes of payload has 40 bytes of headers.
+    assert_eq!((warned("1039 B", ""), warned("1040 B", "")), (1, 0));
+    assert_eq!(warned("1039 B", "too_big = \"dropped\""), 1);
+}
+
+#[test]
 fn slow_start_doubles_every_round_trip() {
     // From 2 packets, doubling each 500 ms with an ACK for each packet: 2, 4, 8, ... A transfer of 2 + 4 + 8 + 16 + 32 = 62
     // packets ends when the fifth flight has arrived: 4 round trips and one way, 4 x 500.0864 ms + 250.0832 ms, and 31 more

@@ -10,9 +10,11 @@ pub mod show;
 
 pub use request::{ask, running};
 
-use crate::Error;
 use crate::clock::Clock;
 use crate::driver::Live;
+use crate::names::Reach;
+use crate::testbed::{Host, Testbed};
+use crate::{Error, own_run};
 use longhaul_scenario::{Network, Scenario, resolved_toml};
 use longhaul_units::{Duration, Instant};
 use place::Socket;
@@ -22,7 +24,7 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time;
 
 /// Who serves looks so often whether a request has come.
@@ -41,6 +43,8 @@ pub struct Control<'a> {
     socket: Result<Socket, Error>,
     network: &'a Network,
     scene: Mutex<Scene>,
+    /// Hosts that may be entered, in JSON.
+    hosts: OnceLock<Value>,
 }
 
 impl<'a> Control<'a> {
@@ -58,12 +62,25 @@ impl<'a> Control<'a> {
             }
         }
         let scene = Mutex::new(Scene::new(scenario, network));
-        Ok(Control { name: own, socket, network, scene })
+        Ok(Control { name: own, socket, network, scene, hosts: OnceLock::new() })
     }
 
     /// The network whose links are controlled.
     pub fn network(&self) -> &'a Network {
         self.network
+    }
+
+    /// Its hosts may be entered from now on.
+    pub fn has_hosts(&self, testbed: &Testbed, reach: Reach) {
+        let host = |host: &Host| json!({ "name": host.name, "namespace": host.namespace, "v4": host.v4, "v6": host.v6 });
+        let hosts: Value = testbed.hosts.iter().map(host).collect();
+        let internet = match reach {
+            Reach::Internet { v6 } => json!({ "v6": v6 }),
+            Reach::Hosts => Value::Null,
+        };
+        let user_namespace = own_run::caller().is_some();
+        let _ =
+            self.hosts.set(json!({ "hosts": hosts, "internet": internet, "user_namespace": user_namespace }));
     }
 
     /// Why it cannot be controlled.
@@ -115,7 +132,11 @@ impl<'a> Control<'a> {
         let (name, set) = (scene.scenario.name.clone(), scene.set.clone());
         drop(scene);
         let status = live.status(clock.now());
+        let hosts = self.hosts.get().unwrap_or(&Value::Null);
         json!({
+            "hosts": hosts["hosts"],
+            "internet": hosts["internet"],
+            "user_namespace": hosts["user_namespace"],
             "name": self.name,
             "pid": std::process::id(),
             "scenario": name,

@@ -89,7 +89,7 @@ impl Pace {
         let due = self.due().filter(|due| *due <= now)?;
         let behind = now.since(due);
         if behind > MOST_BEHIND {
-            self.held_up = self.held_up + behind;
+            self.held_up += behind;
             self.begin = now;
             self.since = 0;
         }

@@ -404,11 +404,11 @@ impl Client<'_> {
         {
             probe.arrived = Some(false);
         }
-        self.next_probe = self.next_probe + interval;
+        self.next_probe += interval;
         let behind = now.since(self.next_probe).as_nanos() / interval.as_nanos().max(1);
         if behind > 0 {
             self.recorded.skipped += behind;
-            self.next_probe = self.next_probe + interval * behind;
+            self.next_probe += interval * behind;
         }
         if now.since(self.last_echo) > SILENCE && !self.is_silent {
             self.is_silent = true;

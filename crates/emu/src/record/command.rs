@@ -35,10 +35,10 @@ pub struct Arguments {
     #[arg(long, conflicts_with_all = ["server", "out", "force", "duration", "interval", "size", "rate", "every", "clocks_in_step"])]
     serve: bool,
     /// With --serve: the address to listen at, or address and port  [default: all addresses, port 8471]
-    #[arg(long, value_name = "ADDRESS", requires = "serve")]
+    #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
     /// With --serve: permits flows of this rate at most, for --rate of the other end; without it there are none.
-    #[arg(long, value_name = "RATE", requires = "serve")]
+    #[arg(long, value_name = "RATE")]
     rate_at_most: Option<Rate>,
     /// The file with the secret that both ends share, of 16 characters or more.
     #[arg(long, value_name = "FILE")]
@@ -170,6 +170,9 @@ fn most(arguments: &Arguments) -> u64 {
 
 fn check(arguments: &Arguments) -> Result<(), Error> {
     let unsupported = |text: String| Err(Error::Unsupported(text));
+    if arguments.listen.is_some() || arguments.rate_at_most.is_some() {
+        return unsupported("--listen and --rate-at-most are for --serve, the far end".to_string());
+    }
     if arguments.interval < LEAST_INTERVAL {
         return unsupported(format!("--interval {}: at least 1 ms", arguments.interval));
     }
@@ -309,7 +312,7 @@ mod tests {
         assert!(of("--every 15ms").contains("a multiple of 10 ms"));
         assert!(read("--secret-file s").is_err());
         assert!(read("far --serve --secret-file s").is_err());
-        assert!(read("far --rate-at-most 1Mbit/s --secret-file s").is_err());
+        assert!(of("--rate-at-most 1Mbit/s").contains("are for --serve"));
         assert!(read("--serve --secret-file s --rate-at-most 1Mbit/s").is_ok());
     }
 }

@@ -459,7 +459,7 @@ mod tests {
             let mut client = Client::new(LIMITS);
             let cookie = client.cookie();
             client.from = address(from);
-            client.now = client.now + Duration::from_secs_f64(later);
+            client.now += Duration::from_secs_f64(later);
             let begun = client.ask(&Message::Start { cookie, probes: 10 }, QUESTION).is_some();
             assert_eq!(begun, is_good, "{from} after {later} s");
         }
@@ -507,7 +507,7 @@ mod tests {
         }
         client.session = [99; 16];
         assert_eq!(client.begin(10), Some(Message::Refused(Refusal::Busy)));
-        client.now = client.now + SESSION_SILENCE + Duration::from_secs(1);
+        client.now += SESSION_SILENCE + Duration::from_secs(1);
         assert!(matches!(client.begin(10), Some(Message::Accepted { .. })));
         assert_eq!(client.server.open(), 1);
         client.session = [98; 16];
