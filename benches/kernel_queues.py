@@ -30,6 +30,9 @@ SO_TIMESTAMPNS = 35
 #: A flow: source and destination host, DSCP, bytes of each IP packet, how many. They are sent in turns, one packet of each.
 Flow = tuple[int, int, int, int, int]
 
+#: The train that passes a second time, once what the first has left behind in its queue has expired.
+USED = "cake: signals of a used queue"
+
 #: Name, arguments of `tc qdisc add .. root`, flows. A round trip of 100 s keeps COBALT out, except where it is looked at.
 TRAINS: list[tuple[str, str, list[Flow]]] = [
     ("cake: one flow", "cake bandwidth 400kbit besteffort flows rtt 100s overhead 0", [(1, 2, 0, 1000, 30)]),
@@ -64,6 +67,7 @@ TRAINS: list[tuple[str, str, list[Flow]]] = [
         [(1, 2, 0, 1000, 40), (1, 3, 8, 1000, 40), (1, 4, 34, 1000, 40), (1, 5, 46, 1000, 40)],
     ),
     ("cake: first signals", "cake bandwidth 400kbit besteffort flows rtt 2s overhead 0", [(1, 2, 0, 1000, 100)]),
+    (USED, "cake bandwidth 400kbit besteffort flows rtt 500ms overhead 0", [(1, 2, 0, 1000, 100)]),
     ("tbf", "tbf rate 400kbit burst 10000 limit 200000", [(1, 2, 0, 1000, 40)]),
 ]
 
@@ -99,7 +103,7 @@ def order(flows: list[Flow]) -> list[tuple[int, int]]:
     return [(index, number) for number in range(longest) for index, flow in enumerate(flows) if number < flow[4]]
 
 
-def in_guest(arguments: str, flows: list[Flow]) -> dict[str, Any]:
+def in_guest(arguments: str, flows: list[Flow], used: bool) -> dict[str, Any]:
     """Sends a train through a discipline: flow, number and time in ms of each packet that leaves."""
 
     def call(command: str) -> None:
@@ -120,6 +124,15 @@ def in_guest(arguments: str, flows: list[Flow]) -> dict[str, Any]:
         train = [frame(flows[index], number, index) for index, number in order(flows)]
         # The kernel writes down when a packet comes, whenever it is read.
         receiving.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        if used:
+            for one in train:
+                sending.send(one)
+            while select.select([receiving], [], [], 6.0)[0]:
+                receiving.recv(4096)
+            # Signals expire when a packet leaves.
+            sending.send(train[0])
+            time.sleep(0.05)
+            receiving.recv(4096)
         begin = time.clock_gettime(time.CLOCK_REALTIME)
         for one in train:
             sending.send(one)
@@ -153,8 +166,8 @@ def main() -> int:
     parser.add_argument("--guest", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.guest is not None:
-        _, discipline, flows = TRAINS[arguments.guest]
-        print(json.dumps(in_guest(discipline, flows)))
+        name, discipline, flows = TRAINS[arguments.guest]
+        print(json.dumps(in_guest(discipline, flows, name == USED)))
         return 0
     from longhaul_studies.second_kernel import Guest, missing
 
