@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import random
 import tomllib
 from pathlib import Path
 
 import longhaul
+import numpy as np
 import pytest
 from longhaul import netem
 from longhaul.cli import run
 from longhaul.netem import links
+from longhaul.netem.correlation import shares
 
 TABLES = [Path(folder) / "pareto.dist" for folder in links.TABLES]
 
@@ -146,8 +150,85 @@ def test_the_last_number_of_gemodel_but_one_is_the_loss_in_the_bad_state() -> No
     }  # fmt: skip
 
 
-def test_correlated_loss_is_named_as_not_carried() -> None:
-    assert "the correlation of losses is not carried" in notes("loss 1% 25%")
+def crandom(correlation: float, count: int) -> np.ndarray:
+    """Netem's correlated numbers of 32 bits, in whole numbers as the kernel has them."""
+    draws = random.Random(1)
+    rho = int(correlation * (2**32 - 1)) + 1
+    last, found = draws.getrandbits(32), []
+    for _ in range(count):
+        last = (draws.getrandbits(32) * (2**32 - rho) + last * rho) >> 32
+        found.append(last)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("correlation", [0.25, 0.5, 0.75])
+def test_correlated_numbers_have_their_closed_form(correlation: float) -> None:
+    """Mean 1/2, variance (1 - c) / (1 + c) / 12, autocorrelation c; and the shares that follow, of losses and of losses behind one."""
+    numbers = crandom(correlation, 200_000) / 2**32
+    assert numbers.mean() == pytest.approx(0.5, abs=0.005)
+    assert numbers.var() == pytest.approx((1 - correlation) / (1 + correlation) / 12, rel=0.02)
+    assert np.corrcoef(numbers[1:], numbers[:-1])[0, 1] == pytest.approx(correlation, abs=0.01)
+    for probability in (0.2, 0.5, 0.9):
+        lost = numbers <= probability
+        often, again = shares(probability, correlation)
+        assert lost.mean() == pytest.approx(often, abs=0.006), probability
+        if lost.sum() > 1000:
+            assert lost[1:][lost[:-1]].mean() == pytest.approx(again, abs=0.05), probability
+
+
+def test_a_correlation_makes_losses_rare() -> None:
+    """`loss 1% 25%` loses 2.4 packets in a million: all of the last four new numbers must be small."""
+    assert shares(0.01, 0.25)[0] == pytest.approx(2.42e-6, rel=0.01)
+    made = settings("loss 30% 25%")["loss"]
+    share = made["good_to_bad"] / (made["good_to_bad"] + made["bad_to_good"])
+    assert (made["kind"], share) == ("gilbert_elliott", pytest.approx(0.2333, abs=0.001))
+    assert "0.000242 % of the packets are meant by it and not 1 %" in notes("loss 1% 25%")
+    assert settings("duplicate 30% 50%")["duplication"] == pytest.approx(0.1294, abs=0.001)
+
+
+def test_a_correlation_of_the_delay_has_no_effect() -> None:
+    """The kernel takes the remainder by twice the jitter, or by the table's 4096 values: evenly spread, and independent."""
+    for length in (40_000_000, 4096):
+        rest = crandom(0.5, 100_000) % length
+        assert abs(np.corrcoef(rest[1:], rest[:-1])[0, 1]) < 0.01
+        assert rest.std() / length == pytest.approx(1 / math.sqrt(12), rel=0.01)
+    made = settings("delay 100ms 20ms 25%")["jitter"]
+    assert "correlation" not in made
+    assert "has no effect there" in notes("delay 100ms 20ms 25%")
+
+
+def test_slots_are_those_of_the_line() -> None:
+    # heistp/l4s-tests, l4s.batch: a wireless link that gathers packets.
+    assert settings("delay 200us slot 800us 5ms packets 16 limit 10000")["slots"] == {
+        "least": "800 us", "distribution": {"kind": "uniform", "most": "4.2 ms"}, "packets": 16, "limit": 10000,
+    }  # fmt: skip
+    # The kernel's commit 836af83b54e3: 64k are 65536 bytes, and both limits in either order.
+    assert settings("delay 200us slot 800us 10ms bytes 64k packets 42")["slots"]["bytes"] == "65536 B"
+    assert settings("delay 1ms slot 5ms")["slots"] == {"least": "5 ms"}
+    assert settings("delay 1ms slot distribution normal 8ms 1ms")["slots"] == {
+        "least": "4 ms", "distribution": {"kind": "normal", "mean": "4 ms", "deviation": "1 ms"},
+    }  # fmt: skip
+    assert "overtaking" not in settings("delay 10ms 2ms slot 20ms")["jitter"]
+
+
+def test_four_states_are_those_of_the_line() -> None:
+    """p13 p31 p32 p23 p14; what is left out is 1 - p13, 0, 1 and 0 in tc."""
+    assert settings("loss state 1% 20% 30% 50% 2%")["loss"] == {
+        "kind": "four_states", "begin": 0.01, "end": 0.2, "pause": 0.3, "resume": 0.5, "isolated": 0.02, "place": "before_queue",
+    }  # fmt: skip
+    assert settings("loss state 1% 20% 30%")["loss"]["resume"] == 1.0
+    assert settings("loss state 1%")["loss"]["bad_to_good"] == 0.99
+
+
+def test_overheads_of_a_rate_are_beside_the_ethernet_header() -> None:
+    assert settings("rate 10mbit 24")["overhead"] == {"bytes": "38 B"}
+    assert settings("rate 10mbit -14")["overhead"] == {"bytes": "0 B"}
+    assert settings("rate 10mbit 18 48 5")["overhead"] == {"bytes": "32 B", "cells": "atm"}
+    assert "cells of 100 B with 5 B are not carried" in notes("rate 5kbit 20 100 5")
+
+
+def test_a_seed_is_that_of_a_run() -> None:
+    assert "--seed" in notes("delay 10ms seed 42")
 
 
 @pytest.mark.parametrize(
@@ -205,6 +286,10 @@ def test_the_pareto_form_is_that_of_the_table() -> None:
         ("delay 10ms 1ms distribution none_such", ["none_such.dist"]),
         ("delay 10ms 1ms distribution ../../etc/passwd", ["expected a name"]),
         ("limit many", ["column 7", "whole number"]),
+        ("delay 1ms slot 5ms 1ms", ["column 20", "below the shortest"]),
+        ("delay 1ms slot 5ms packets", ["the line ends", "a number of packets"]),
+        ("delay 1ms slot 5ms bytes 3x", ["units of size"]),
+        ("loss 1% 100%", ["above 99%", "not carried"]),
     ],
 )
 def test_a_line_that_tc_refuses_has_one_clear_message(line: str, parts: list[str]) -> None:
@@ -222,6 +307,8 @@ def test_a_line_that_tc_refuses_has_one_clear_message(line: str, parts: list[str
         "limit 1060 delay 50ms loss 1% rate 14.4mbit",
         "limit 100 loss gemodel 1% 10% 70% 0.1% corrupt 0.1% duplicate 2% rate 1mbit",
         "limit 1000 delay 10ms reorder 25% rate 1mbit",
+        "limit 101 delay 1ms loss state 1% 20% 30% 50% 2% rate 10mbit 18 48 5 slot 800us 5ms packets 16 bytes 65536",
+        "limit 101 delay 1ms rate 10mbit -14 slot distribution normal 8ms 1ms",
     ],
 )
 def test_a_line_comes_back(line: str) -> None:
@@ -243,6 +330,15 @@ def test_a_link_that_was_read_runs_as_the_line_has_it(tmp_path: Path) -> None:
     link = next(one for one in result.summary["links"] if one["name"] == "netem.forward")
     assert result.summary["flows"][0]["base_rtt_s"] == pytest.approx(0.1, abs=0.002)
     assert link["metrics"]["drops_loss"] / link["metrics"]["arrivals"] == pytest.approx(0.01, rel=0.3)
+
+
+def test_slots_carry_what_is_in_one_and_no_more(tmp_path: Path) -> None:
+    """16 packets of 1500 B in 2.9 ms on average (0.8 to 5 ms) are 66.2 Mbit/s, of which datagrams have 1472 in 1500 bytes."""
+    file = tmp_path / "slots.toml"
+    text = scenario("delay 200us slot 800us 5ms packets 16 rate 200mbit limit 2000", "delay 1ms")
+    file.write_text(text + 'transport = "udp"\napp = { kind = "cbr", message = "1472 B", rate = "100 Mbit/s" }\n')
+    goodput = longhaul.run(file).metrics["goodput_bps"]
+    assert goodput == pytest.approx(16 * 1472 * 8 / 2.9e-3, rel=0.02)
 
 
 def test_both_ways_on_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

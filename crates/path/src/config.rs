@@ -5,7 +5,7 @@ use crate::schedule::Schedule;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{
     ArqSpec, Change, CorruptionSpec, GrantSettings, HalfDuplex, JitterSpec, LinkTrace, LossSpec, Outage,
-    OverheadSpec, QueueSpec, SerialSpec,
+    OverheadSpec, QueueSpec, SerialSpec, SlotsSpec,
 };
 use longhaul_units::{Duration, Probability, Rate};
 
@@ -41,6 +41,8 @@ pub struct LinkConfig {
     pub jitter: Option<JitterSpec>,
     /// Random overtaking.
     pub reordering: Option<Reordering>,
+    /// What comes out waits for a slot.
+    pub slots: Option<SlotsSpec>,
     /// Probability that a packet arrives twice.
     pub duplication: Probability,
     /// Damage that only a checksum at the end of the way finds.
@@ -72,6 +74,7 @@ impl LinkConfig {
             trace: LinkTrace::default(),
             jitter: None,
             reordering: None,
+            slots: None,
             duplication: Probability::default(),
             corruption: None,
             serial: None,

@@ -49,7 +49,7 @@ pub struct Link<P> {
     accepted_bytes: u64,
     /// Departures are known on arrival, the order of packets never changes, and none arrives twice.
     fifo: bool,
-    /// Neither changes nor grants, loss, fades, corruption, duplication, jitter, reordering or framing.
+    /// Neither changes nor grants, loss, fades, corruption, duplication, jitter, reordering, slots or framing.
     plain: bool,
     /// Packets on the wire in order of arrival.
     flight: VecDeque<(Instant, P)>,
@@ -176,6 +176,7 @@ impl<P: Packet + Send + 'static> Link<P> {
             && config.outages.is_empty()
             && config.jitter.is_none()
             && config.reordering.is_none()
+            && config.slots.is_none()
             && config.serial.is_none()
             && config.overhead.is_none()
             && config.duplication.get() == 0.0

@@ -1,11 +1,12 @@
 //! The wire of a link: what happens to a packet between the end of its transmission and the far end. Loss, outages,
-//! corruption, duplication, propagation, jitter, reordering, in this order.
+//! corruption, duplication, propagation, jitter, reordering, slots, in this order.
 
 use crate::corruption::Corruption;
 use crate::jitter::Jitter;
 use crate::loss::{Model, Parameters, RandomLoss};
 use crate::schedule::Schedule;
 use crate::serial::LineCoder;
+use crate::slots::Slots;
 use crate::trace::Series;
 use crate::{DropCause, LinkConfig, LossModel, LossPlace, Packet, Random, Reordering};
 use longhaul_units::{Duration, Instant};
@@ -22,6 +23,7 @@ pub(crate) struct Wire {
     jitter: Option<Jitter>,
     /// Who is overtaken, and by a random stream of its own.
     reordering: Option<(Reordering, Random)>,
+    slots: Option<Box<Slots>>,
     /// No packet arrives before this without overtaking another.
     last_arrival: Instant,
     corruption: Option<Corruption>,
@@ -56,6 +58,8 @@ impl Wire {
                 .as_ref()
                 .and_then(|spec| Jitter::new(spec, Random::stream(seed, &format!("{name} delay")))),
             reordering: config.reordering.map(|spec| (spec, Random::stream(seed, &format!("{name} jitter")))),
+            slots: (config.slots.as_ref())
+                .map(|spec| Box::new(Slots::new(spec, Random::stream(seed, &format!("{name} slots"))))),
             last_arrival: Instant::ZERO,
             corruption: config.corruption.map(|spec| Corruption::new(&spec, seed, name)),
             duplication: (probability.get() > 0.0).then(|| twice.start(stream())),
@@ -103,7 +107,14 @@ impl Wire {
         if !coder.decode(departure) {
             return Err(DropCause::Unreadable);
         }
-        Ok(self.arrival(departure, schedule.delay_at(departure)))
+        let arrival = self.arrival(departure, schedule.delay_at(departure));
+        let Some(slots) = &mut self.slots else { return Ok(arrival) };
+        let Some(released) = slots.release(departure, arrival, len) else {
+            coder.lost(false);
+            return Err(DropCause::Loss);
+        };
+        self.last_arrival = released;
+        Ok(released)
     }
 
     /// When a packet arrives that leaves at `departure` and takes `delay` without jitter.

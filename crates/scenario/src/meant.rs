@@ -5,7 +5,7 @@ use crate::{DirectionSpec, RunSpec, TcpSpec};
 use schemars::JsonSchema;
 
 /// Other words for settings, with ours.
-const SYNONYMS: [(&str, &str); 33] = [
+const SYNONYMS: [(&str, &str); 34] = [
     ("latency", "delay"),
     ("propagation", "delay"),
     ("bandwidth", "rate"),
@@ -23,6 +23,7 @@ const SYNONYMS: [(&str, &str); 33] = [
     ("duplicates", "duplication"),
     ("dup", "duplication"),
     ("corrupt", "corruption"),
+    ("slot", "slots"),
     ("bit_error_rate", "corruption"),
     ("cc", "congestion"),
     ("cca", "congestion"),

@@ -4,7 +4,7 @@ use crate::script::{self, ChangeSpec, OutageSpec};
 use crate::{FlowSpec, LinkTraceSpec, MiddleboxSpec, ProfileSpec, measured};
 use longhaul_path::{
     AcmSpec, ArqSpec, CarrierSpec, CorruptionSpec, GrantSettings, HalfDuplexSpec, JitterSpec, LeoSpec,
-    LinkConfig, LossSpec, Membership, OutageMode, OverheadSpec, QueueSpec, Reordering, SerialSpec,
+    LinkConfig, LossSpec, Membership, OutageMode, OverheadSpec, QueueSpec, Reordering, SerialSpec, SlotsSpec,
     TerminalSpec, TracedRate, WanderSpec,
 };
 use longhaul_path::{least_delay, stopped, wandering_delay, wandering_rate};
@@ -164,6 +164,9 @@ macro_rules! with_link_settings {
             jitter: JitterSpec,
             /// Random overtaking.
             reordering: Reordering,
+            /// Packets that have crossed the link wait for a slot, and those of a slot arrive at once: bursts as of WiFi, cable and LTE
+            /// (`slot` of netem). They keep their order.
+            slots: SlotsSpec,
             /// Probability that a packet arrives twice: the copy follows directly. It takes no capacity of this link.
             duplication: Probability,
             /// Damage behind the IP header that the link does not notice: the packet goes on over all links that follow, and the
@@ -354,6 +357,7 @@ impl DirectionSpec {
             trace,
             jitter: self.jitter.clone(),
             reordering: self.reordering,
+            slots: self.slots.clone(),
             duplication: self.duplication.unwrap_or_default(),
             corruption: self.corruption,
             serial: self.serial,

@@ -204,13 +204,14 @@ fn a_setting_that_both_directions_hide_is_refused() {
 }
 
 /// A value for each setting of a link: of what the schema lists for a direction, none may be missing here.
-const SETTINGS: [(&str, &str); 21] = [
+const SETTINGS: [(&str, &str); 22] = [
     ("rate", "\"1 Mbit/s\""),
     ("delay", "\"10 ms\""),
     ("queue", "{ kind = \"droptail\", limit = \"9 packets\" }"),
     ("loss", "{ kind = \"random\", probability = 0.1 }"),
     ("jitter", "\"1 ms\""),
     ("reordering", "{ probability = 0.1, delay = \"1 ms\" }"),
+    ("slots", "{ least = \"1 ms\" }"),
     ("duplication", "\"0.1 %\""),
     ("corruption", "\"0.1 %\""),
     ("outages", "[{ start = \"1 s\", duration = \"1 s\" }]"),

@@ -99,3 +99,34 @@ def gilbert_elliott_time(
             "place": place,
         }
     )
+
+
+def four_states(
+    *,
+    begin: float | str,
+    end: float | str,
+    isolated: float | str | None = None,
+    pause: float | str | None = None,
+    place: Literal["before_queue", "wire"] | None = None,
+    resume: float | str | None = None,
+) -> Section:
+    """Four states: bursts with pauses, and single losses between them, as `loss state` of netem.
+
+    * `begin`: Probability that a burst begins (p13).
+    * `end`: Probability that it ends, packet by packet (p31).
+    * `isolated`: Probability that a packet is lost outside of bursts (p14); the one behind it is not.
+    * `pause`: Probability that it pauses (p32).
+    * `place`: Where on the link.
+    * `resume`: Probability that it goes on after a pause (p23).
+    """
+    return given(
+        {
+            "kind": "four_states",
+            "begin": begin,
+            "end": end,
+            "isolated": isolated,
+            "pause": pause,
+            "place": place,
+            "resume": resume,
+        }
+    )

@@ -428,6 +428,7 @@ def direction(
     rate: str | None = None,
     reordering: Mapping[str, Any] | None = None,
     serial: Mapping[str, Any] | None = None,
+    slots: Mapping[str, Any] | None = None,
     too_big: Literal["dropped", "reported"] | None = None,
     trace: Mapping[str, Any] | None = None,
     wander: Sequence[Mapping[str, Any]] | None = None,
@@ -452,6 +453,7 @@ def direction(
     * `rate`: Rate of the transmitter.
     * `reordering`: Random overtaking.
     * `serial`: A serial line: framing, start and stop bits, an MTU of its own, header compression. `rate` is then its speed, start and stop bits included.
+    * `slots`: Packets that have crossed the link wait for a slot, and those of a slot arrive at once: bursts as of WiFi, cable and LTE (`slot` of netem).
     * `too_big`: What becomes of packets that are longer than `mtu`; `reported` if not given.
     * `trace`: Measurements, in files, that rate, delay or loss follow.
     * `wander`: Rate and delay that wander at random, in steps; several tables act together.
@@ -476,6 +478,7 @@ def direction(
             "rate": rate,
             "reordering": reordering,
             "serial": serial,
+            "slots": slots,
             "too_big": too_big,
             "trace": trace,
             "wander": wander,
@@ -619,6 +622,7 @@ def bottleneck(
     reordering: Mapping[str, Any] | None = None,
     reverse: Mapping[str, Any] | None = None,
     serial: Mapping[str, Any] | None = None,
+    slots: Mapping[str, Any] | None = None,
     too_big: Literal["dropped", "reported"] | None = None,
     trace: Mapping[str, Any] | None = None,
     wander: Sequence[Mapping[str, Any]] | None = None,
@@ -647,6 +651,7 @@ def bottleneck(
     * `reordering`: Random overtaking.
     * `reverse`: What differs from right to left.
     * `serial`: A serial line: framing, start and stop bits, an MTU of its own, header compression. `rate` is then its speed, start and stop bits included.
+    * `slots`: Packets that have crossed the link wait for a slot, and those of a slot arrive at once: bursts as of WiFi, cable and LTE (`slot` of netem).
     * `too_big`: What becomes of packets that are longer than `mtu`; `reported` if not given.
     * `trace`: Measurements, in files, that rate, delay or loss follow.
     * `wander`: Rate and delay that wander at random, in steps; several tables act together.
@@ -675,6 +680,7 @@ def bottleneck(
             "reordering": reordering,
             "reverse": reverse,
             "serial": serial,
+            "slots": slots,
             "too_big": too_big,
             "trace": trace,
             "wander": wander,
@@ -720,6 +726,7 @@ def access(
     rate: str | None = None,
     reordering: Mapping[str, Any] | None = None,
     serial: Mapping[str, Any] | None = None,
+    slots: Mapping[str, Any] | None = None,
     to: Mapping[str, Any] | None = None,
     too_big: Literal["dropped", "reported"] | None = None,
     trace: Mapping[str, Any] | None = None,
@@ -746,6 +753,7 @@ def access(
     * `rate`: Rate of the transmitter.
     * `reordering`: Random overtaking.
     * `serial`: A serial line: framing, start and stop bits, an MTU of its own, header compression. `rate` is then its speed, start and stop bits included.
+    * `slots`: Packets that have crossed the link wait for a slot, and those of a slot arrive at once: bursts as of WiFi, cable and LTE (`slot` of netem).
     * `to`: What differs for the links of the receiving side, both directions.
     * `too_big`: What becomes of packets that are longer than `mtu`; `reported` if not given.
     * `trace`: Measurements, in files, that rate, delay or loss follow.
@@ -772,6 +780,7 @@ def access(
             "rate": rate,
             "reordering": reordering,
             "serial": serial,
+            "slots": slots,
             "to": to,
             "too_big": too_big,
             "trace": trace,

@@ -1,4 +1,4 @@
-"""What the functions of this package return."""
+"""The type that the functions of this package return."""
 
 from __future__ import annotations
 

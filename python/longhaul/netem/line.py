@@ -15,7 +15,7 @@ LIMIT = 1000
 
 #: Keywords in the order in which tc compares beginnings of them: the first that fits is meant.
 _KEYWORDS = (
-    "limit", "latency", "delay", "loss", "drop", "ecn", "reorder", "corrupt", "gap", "duplicate", "distribution", "rate", "slot",
+    "limit", "latency", "delay", "loss", "drop", "ecn", "reorder", "corrupt", "gap", "duplicate", "distribution", "rate", "slot", "seed",
 )  # fmt: skip
 _TIMES = {
     **dict.fromkeys(("s", "sec", "secs"), 10**9),
@@ -31,6 +31,11 @@ _RATES = {
     )
     for unit, bits in (("bit", 1), ("bps", 8))
 }  # fmt: skip
+#: Units of sizes; a number alone is in bytes.
+_SIZES = {
+    "b": 1, "k": 2**10, "kb": 2**10, "m": 2**20, "mb": 2**20, "g": 2**30, "gb": 2**30,
+    "kbit": 2**7, "mbit": 2**17, "gbit": 2**27,
+}  # fmt: skip
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(.*)")
 
 
@@ -39,8 +44,19 @@ class NetemError(LonghaulError, ValueError):
 
 
 @dataclass
+class Slot:
+    """When slots open: between two times in ns, or by a distribution with mean and jitter; 0 packets or bytes are any number."""
+
+    least: int = 0
+    most: int = 0
+    distribution: str | None = None
+    packets: int = 0
+    bytes: int = 0
+
+
+@dataclass
 class Line:
-    """What a line states, in ns, bit/s and shares."""
+    """The settings of a line, in ns, bit/s and shares."""
 
     #: What tc reads otherwise than most people write.
     surprises: list[str] = field(default_factory=list)
@@ -51,7 +67,6 @@ class Line:
     distribution: str | None = None
     loss: dict[str, Any] | None = None
     loss_correlation: float = 0.0
-    isolated: float = 0.0
     ecn: bool = False
     corrupt: tuple[float, float] = (0.0, 0.0)
     duplicate: tuple[float, float] = (0.0, 0.0)
@@ -60,7 +75,8 @@ class Line:
     rate: int | None = None
     packet_overhead: int = 0
     cell: tuple[int, int] | None = None
-    slot: str | None = None
+    slot: Slot | None = None
+    seed: int | None = None
 
 
 class _Words:
@@ -149,6 +165,18 @@ def percent(text: str) -> float:
     return float(number / 100)
 
 
+def size_bytes(text: str) -> int:
+    """A size of tc in bytes; its k is 1024.
+
+    >>> size_bytes("64k"), size_bytes("1500"), size_bytes("1mbit")
+    (65536, 1500, 131072)
+    """
+    number, unit = _split(text)
+    if unit and unit.lower() not in _SIZES:
+        raise ValueError(f"{unit!r} is not one of tc's units of size (b, k, m, g, kbit; none: b)")
+    return round(number * _SIZES[unit.lower() or "b"])
+
+
 def _whole(text: str) -> int:
     if not text.isascii() or not text.isdigit():
         raise ValueError("expected a whole number")
@@ -156,7 +184,7 @@ def _whole(text: str) -> int:
 
 
 def parse(text: str) -> Line:
-    """What a line states: netem's part of it, or the whole command of tc.
+    """The settings of a line: of netem's part of it, or the whole command of tc.
 
     Raises:
         NetemError: tc does not read the line either; the message has the column.
@@ -214,10 +242,16 @@ def _loss(words: _Words, line: Line) -> None:
         more = [words.optional(percent) for _ in range(4 if model == "state" else 3)]
         if model == "state":
             # States 1 and 3: received, and lost in a burst; 2 is received within a burst, 4 a loss on its own.
-            back = 1.0 - first if more[0] is None else more[0]
-            line.loss = {"kind": "gilbert_elliott", "good_to_bad": first, "bad_to_good": back}
-            within, isolated = more[1] or 0.0, more[3] or 0.0
-            line.isolated = within + isolated
+            back, pause, resume, isolated = (
+                value if given is None else given
+                for given, value in zip(more, (1.0 - first, 0.0, 1.0, 0.0), strict=True)
+            )
+            if pause or isolated:
+                line.loss = {
+                    "kind": "four_states", "begin": first, "end": back, "pause": pause, "resume": resume, "isolated": isolated,
+                }  # fmt: skip
+            else:
+                line.loss = {"kind": "gilbert_elliott", "good_to_bad": first, "bad_to_good": back}
         else:
             back = 1.0 - first if more[0] is None else more[0]
             line.loss = {"kind": "gilbert_elliott", "good_to_bad": first, "bad_to_good": back}
@@ -267,13 +301,28 @@ def _rate(words: _Words, line: Line) -> None:
 
 
 def _slot(words: _Words, line: Line) -> None:
-    begin = words.next
-    words.take("a time")
-    while (word := words.peek()) is not None and not any(
-        one.startswith(word) for one in _KEYWORDS if one != "distribution"
-    ):
+    slot = Slot()
+    if words.peek() == "distribution":
         words.next += 1
-    line.slot = " ".join(word for word, _ in words.words[begin : words.next])
+        slot.distribution = words.take("a distribution")
+        slot.least, slot.most = words.read("a time", time_ns), words.read("a time", time_ns)
+    else:
+        slot.least = words.read("a time", time_ns)
+        most = words.optional(time_ns)
+        slot.most = slot.least if most is None else most
+        if slot.most < slot.least:
+            raise words.wrong("the longest time of a slot must not be below the shortest one")
+    while (word := words.peek()) is not None and word in ("packets", "bytes"):
+        words.next += 1
+        if word == "packets":
+            slot.packets = words.read("a number of packets", _whole)
+        else:
+            slot.bytes = words.read("a size", size_bytes)
+    line.slot = slot
+
+
+def _seed(words: _Words, line: Line) -> None:
+    line.seed = words.read("a number", _whole)
 
 
 _KEYWORD_READERS: dict[str, Callable[[_Words, Line], None]] = {
@@ -290,4 +339,5 @@ _KEYWORD_READERS: dict[str, Callable[[_Words, Line], None]] = {
     "distribution": _distribution,
     "rate": _rate,
     "slot": _slot,
+    "seed": _seed,
 }

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .line import Line, NetemError, parse
-from .quantities import PACKET, shown
+from .line import LIMIT, Line, NetemError, parse
+from .quantities import ETHERNET, PACKET, shown
 
 #: Where iproute2 keeps its tables of distributions.
 TABLES = (
@@ -75,61 +75,164 @@ def _quantiles(name: str) -> list[float]:
     return [values[round(step * (len(values) - 1) / 100)] for step in range(101)]
 
 
+def _spread(name: str, mean: int, jitter: int, notes: list[str]) -> tuple[int, dict[str, Any]]:
+    """The shortest of times that netem draws, in ns, and how much longer they are, as a distribution of a scenario."""
+    # What lies below the mean: one deviation of a uniform one, four of a normal one, two thirds of the Pareto table.
+    least = {"uniform": 1.0, "normal": 4.0, "pareto": 2 / 3}.get(name)
+    if least is not None and mean >= least * jitter:
+        if name == "pareto":
+            notes.append(
+                f"pareto: netem's table ends at {_time(mean + 4 * jitter)}, which 1.1 % of the packets have; here the tail goes on"
+            )
+        return round(mean - least * jitter), {
+            "uniform": {"kind": "uniform", "most": _time(2 * jitter)},
+            "normal": {"kind": "normal", "mean": _time(4 * jitter), "deviation": _time(jitter)},
+            "pareto": {"kind": "pareto", "mean": _time(2 * jitter / 3)},
+        }[name]
+    drawn = [max(0, round(mean + jitter * quantile)) for quantile in _quantiles(name)]
+    below = sum(mean + jitter * quantile < 0 for quantile in _quantiles(name))
+    least_ns = min(drawn)
+    values: list[int] = []
+    for value in drawn:
+        values.append(max(value - least_ns, values[-1] + 1 if values else 0))
+    if below:
+        notes.append(
+            f"{below} % of the delays would be negative; netem sends those packets at once, and so does this link"
+        )
+    notes.append(f"{name}: 101 values, 1 % of the packets between each two")
+    return least_ns, {"kind": "table", "values": [_time(value) for value in values]}
+
+
 def _delays(line: Line, made: Direction) -> None:
     settings, notes = made.settings, made.notes
     settings["delay"] = _time(line.delay)
     if not line.jitter:
         return
-    name = (line.distribution or "uniform").lower()
-    delay, jitter = line.delay, line.jitter
-    # What lies below the mean: one deviation of a uniform one, four of a normal one, two thirds of the Pareto table.
-    least = {"uniform": 1.0, "normal": 4.0, "pareto": 2 / 3}.get(name)
-    if least is not None and delay >= least * jitter:
-        distribution: dict[str, Any] = {
-            "uniform": {"kind": "uniform", "most": _time(2 * jitter)},
-            "normal": {"kind": "normal", "mean": _time(4 * jitter), "deviation": _time(jitter)},
-            "pareto": {"kind": "pareto", "mean": _time(2 * jitter / 3)},
-        }[name]
-        settings["delay"] = _time(delay - least * jitter)
-        if name == "pareto":
-            notes.append(
-                f"pareto: netem's table ends at {_time(delay + 4 * jitter)}, which 1.1 % of the packets have; here the tail goes on"
-            )
-    else:
-        drawn = [max(0, round(delay + jitter * quantile)) for quantile in _quantiles(name)]
-        below = sum(delay + jitter * quantile < 0 for quantile in _quantiles(name))
-        least_ns = min(drawn)
-        values: list[int] = []
-        for value in drawn:
-            values.append(max(value - least_ns, values[-1] + 1 if values else 0))
-        distribution = {"kind": "table", "values": [_time(value) for value in values]}
-        settings["delay"] = _time(least_ns)
-        if below:
-            notes.append(
-                f"{below} % of the delays would be negative; netem sends those packets at once, and so does this link"
-            )
-        notes.append(f"{name}: 101 values, 1 % of the packets between each two")
+    least, distribution = _spread((line.distribution or "uniform").lower(), line.delay, line.jitter, notes)
+    settings["delay"] = _time(least)
     settings["jitter"] = {"distribution": distribution}
+    if line.delay_correlation:
+        notes.append(
+            f"correlation of the delay: netem takes the remainder of its correlated number, and remainders are independent, so that it has "
+            f"no effect there (and none here); what the word means is jitter.correlation = {line.delay_correlation:g}"
+        )
     if line.rate is not None:
         notes.append(
             "with a rate netem keeps packets in order, each at least as late as the one before, so that its delays crowd at the upper "
             "end; here they keep their distribution"
         )
-        if line.delay_correlation:
-            notes.append("correlation of the delay is not carried: in order, the delay changes with time")
+        return
+    if line.slot:
+        notes.append(
+            "with slots netem releases packets in the order of their delays, here in the order in which they were sent"
+        )
         return
     settings["jitter"]["overtaking"] = True
-    if line.delay_correlation:
-        settings["jitter"]["correlation"] = _share(line.delay_correlation)
-        narrower = math.sqrt((1 - line.delay_correlation) / (1 + line.delay_correlation))
-        notes.append(
-            f"correlation of the delay: netem's spread shrinks to {100 * narrower:.0f} % of what is asked for, here it stays"
-        )
     notes.append("packets overtake one another, as with netem; without `overtaking` they would keep their order")
+
+
+def _share_of(what: str, probability: float, correlation: float, made: Direction) -> float:
+    """How often something happens to packets that was asked for with a correlation."""
+    if not correlation or not probability:
+        return probability
+    found, _ = _correlated(what, probability, correlation, made)
+    made.notes.append(f"correlation of {what}: its share is carried, its bursts are not")
+    return found
+
+
+def _correlated(what: str, probability: float, correlation: float, made: Direction) -> tuple[float, float]:
+    """The share of packets, and that of packets behind one of them, of netem's correlated numbers."""
+    from .correlation import MOST, shares
+
+    if correlation > MOST:
+        raise NetemError(
+            f"netem: a correlation of {what} above {MOST:.0%} leaves all packets as the first one is; it is not carried"
+        )
+    found = shares(probability, correlation)
+    made.notes.append(
+        f"{what} {100 * probability:g}% {100 * correlation:g}%: with this correlation netem's numbers crowd around one half, so that "
+        f"{100 * found[0]:.3g} % of the packets are meant by it and not {100 * probability:g} %"
+    )
+    return found
+
+
+def _losses(line: Line, made: Direction) -> None:
+    if not line.loss:
+        return
+    loss = dict(line.loss)
+    if line.loss_correlation and loss["kind"] == "random":
+        often, again = _correlated("loss", loss["probability"], line.loss_correlation, made)
+        if 0 < often < 1:
+            # Two states with the same share, and the same probability that a loss follows a loss.
+            loss = {
+                "kind": "gilbert_elliott",
+                "good_to_bad": often * (1 - again) / (1 - often),
+                "bad_to_good": 1 - again,
+            }
+        else:
+            loss["probability"] = often
+    made.settings["loss"] = {
+        key: _share(value) if isinstance(value, float) else value for key, value in loss.items()
+    } | {"place": "before_queue"}
+
+
+def _overhead(line: Line, made: Direction) -> None:
+    """Bytes that netem's rate counts beside the packet."""
+    if not line.rate:
+        return
+    if not line.packet_overhead and not line.cell:
+        made.notes.append(
+            f"rate: netem counts the Ethernet header too, so that {PACKET} B take the time of {PACKET + ETHERNET} B"
+        )
+        return
+    whole = ETHERNET + line.packet_overhead
+    made.settings["overhead"] = {"bytes": f"{max(0, whole)} B"}
+    made.notes.append(
+        f"rate: netem counts the Ethernet header too, {ETHERNET} B beside the {line.packet_overhead} B of the line"
+    )
+    if whole < 0:
+        made.notes.append(f"rate: {-whole} B less than the packet has are not carried")
+    if line.cell == (48, 5):
+        made.settings["overhead"]["cells"] = "atm"
+    elif line.cell:
+        made.notes.append(
+            f"rate: cells of {line.cell[0]} B with {line.cell[1]} B are not carried; those of ATM (48 5) are"
+        )
+
+
+def _slots(line: Line, made: Direction) -> None:
+    """Slotted release."""
+    slot = line.slot
+    if slot is None:
+        return
+    if slot.distribution:
+        least, distribution = _spread(slot.distribution.lower(), slot.least, slot.most, made.notes)
+    else:
+        least, distribution = slot.least, {"kind": "uniform", "most": _time(slot.most - slot.least)}
+    made.settings["slots"] = {"least": _time(least)}
+    if slot.distribution or slot.most > slot.least:
+        made.settings["slots"]["distribution"] = distribution
+    if slot.packets:
+        made.settings["slots"]["packets"] = slot.packets
+    if slot.bytes:
+        made.settings["slots"]["bytes"] = f"{slot.bytes} B"
+    if line.limit != LIMIT:
+        made.settings["slots"]["limit"] = line.limit
+    if line.delay > max(slot.most, slot.least):
+        made.notes.append(
+            "slot: the delay is longer than a slot; netem draws the next slot again with each packet that comes, here once for the packet "
+            "that comes first"
+        )
 
 
 def _reordering(line: Line, made: Direction) -> None:
     probability, correlation = line.reorder
+    if not probability:
+        return
+    if line.slot:
+        made.notes.append("reorder together with slots is not carried")
+        return
+    probability = _share_of("reorder", probability, correlation, made)
     if not probability:
         return
     gap = line.gap or 1
@@ -146,8 +249,6 @@ def _reordering(line: Line, made: Direction) -> None:
         made.notes.append(
             f"gap {gap}: the share is carried ({gap - 1} + 1/{probability:g} packets for each early one), the spacing is not"
         )
-    if correlation:
-        made.notes.append("correlation of reorder is not carried")
 
 
 def _room(line: Line, made: Direction, rate: int) -> None:
@@ -189,36 +290,20 @@ def read(text: str, interface_bps: int = 10**9) -> Direction:
     if line.rate is None:
         made.notes.append(f"the line has no rate: that of the interface counts, here {_rate_text(rate)} (--rate)")
     _delays(line, made)
-    if line.loss:
-        made.settings["loss"] = {
-            key: _share(value) if isinstance(value, float) else value for key, value in line.loss.items()
-        } | {"place": "before_queue"}
-    if line.loss_correlation:
-        made.notes.append(
-            "the correlation of losses is not carried (with one, netem does not lose the share that is asked for); gemodel is"
-        )
-    if line.isolated:
-        made.notes.append("loss state: the states 2 and 4 (p32, p23, p14) are not carried; the burst (p13, p31) is")
+    _losses(line, made)
     if line.ecn:
         made.notes.append("ecn (marks in the place of random losses) is not carried")
-    if line.corrupt[0]:
-        made.settings["corruption"] = _share(line.corrupt[0])
-    if line.duplicate[0]:
-        made.settings["duplication"] = _share(line.duplicate[0])
+    if corrupt := _share_of("corrupt", *line.corrupt, made):
+        made.settings["corruption"] = _share(corrupt)
+    if duplicate := _share_of("duplicate", *line.duplicate, made):
+        made.settings["duplication"] = _share(duplicate)
         if line.rate:
             made.notes.append("duplicate: netem's copy takes capacity, here it takes none")
-    for name, (_, correlation) in (("corrupt", line.corrupt), ("duplicate", line.duplicate)):
-        if correlation:
-            made.notes.append(f"correlation of {name} is not carried")
     _reordering(line, made)
-    if line.rate:
-        made.notes.append(
-            f"rate: netem counts the Ethernet header too, so that {PACKET} B take the time of {PACKET + 14} B"
-        )
-    if line.packet_overhead or line.cell:
-        made.notes.append("rate: overheads of packets and cells are not carried")
-    if line.slot:
-        made.notes.append(f"slot {line.slot} is not carried")
+    _overhead(line, made)
+    _slots(line, made)
+    if line.seed is not None:
+        made.notes.append(f"seed {line.seed}: that of a run is `--seed` of longhaul run, for all links")
     _room(line, made, rate)
     return made
 

@@ -1,4 +1,4 @@
-"""What reading and writing lines of netem share."""
+"""Common parts of reading and writing lines of netem."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 #: Bytes of a full packet, by which packets on the wire are counted.
 PACKET = 1500
+#: Bytes of the Ethernet header, which netem's rate counts.
+ETHERNET = 14
 
 
 def shown(amount: float, units: Mapping[str, int], space: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..units import read_in, read_limit, read_quantity
 from .line import LIMIT, NetemError
-from .quantities import PACKET, shown
+from .quantities import ETHERNET, PACKET, shown
 
 
 def _percent_text(share: object) -> str:
@@ -89,10 +89,50 @@ def write(settings: Mapping[str, Any]) -> tuple[str, list[str]]:
     if settings.get("duplication"):
         parts.append(f"duplicate {_percent_text(settings['duplication'])}")
     if rate is not None:
-        parts.append(f"rate {_rate_text(rate)}")
-    known = {"rate", "delay", "queue", "jitter", "reordering", "loss", "corruption", "duplication", "name", "ends"}
+        parts.append(f"rate {_rate_text(rate)}{_overhead_words(settings.get('overhead'), notes)}")
+    parts += _slot_words(settings.get("slots"), notes)
+    known = {
+        "rate", "delay", "queue", "jitter", "reordering", "loss", "corruption", "duplication", "overhead", "slots", "name", "ends",
+    }  # fmt: skip
     notes += [f"not carried: {name}" for name, value in settings.items() if name not in known and value]
     return " ".join(parts), notes
+
+
+def _overhead_words(overhead: Any, notes: list[str]) -> str:
+    """The words behind a rate: bytes beside those of Ethernet's header, which netem counts by itself, and cells."""
+    if not isinstance(overhead, Mapping):
+        return ""
+    if overhead.get("mpu"):
+        notes.append("overhead: a least length (mpu) is not carried")
+    cells = overhead.get("cells", "none")
+    if cells == "ptm":
+        notes.append("overhead: PTM's byte for each 64 is not carried; netem has whole cells")
+    words = f" {round((read_quantity(overhead.get('bytes')) or (0.0, ''))[0]) - ETHERNET}"
+    return words + (" 48 5" if cells == "atm" else "")
+
+
+def _slot_words(slots: Any, notes: list[str]) -> list[str]:
+    """Slotted release."""
+    if not isinstance(slots, Mapping):
+        return []
+    least = read_in(slots.get("least"), "s") or 0.0
+    distribution = slots.get("distribution") or {"kind": "uniform", "most": "0 s"}
+    if not isinstance(distribution, Mapping):
+        distribution = {"kind": "uniform", "most": distribution}
+    times = {key: read_in(distribution.get(key), "s") or 0.0 for key in ("most", "mean", "deviation")}
+    match distribution["kind"]:
+        case "uniform":
+            words = f"slot {_time_text(least)} {_time_text(least + times['most'])}"
+        case "normal":
+            words = f"slot distribution normal {_time_text(least + times['mean'])} {_time_text(times['deviation'])}"
+        case kind:
+            notes.append(f"slots with a {kind} distribution are not carried: it takes a table of iproute2's maketable")
+            return []
+    if slots.get("packets"):
+        words += f" packets {slots['packets']}"
+    if slots.get("bytes"):
+        words += f" bytes {round((read_quantity(slots['bytes']) or (0.0, ''))[0])}"
+    return [words]
 
 
 def _jitter_words(jitter: Any, delay: float, notes: list[str]) -> str | None:
@@ -107,7 +147,11 @@ def _jitter_words(jitter: Any, delay: float, notes: list[str]) -> str | None:
     number = {
         key: read_in(value, "s") or 0.0 for key, value in distribution.items() if key in ("most", "mean", "deviation")
     }
-    correlation = f" {_percent_text(table['correlation'])}" if table.get("correlation") else ""
+    correlation = ""
+    if table.get("correlation"):
+        notes.append(
+            "jitter.correlation is not carried: netem's correlation of delays has no effect, since it takes remainders"
+        )
     match distribution.get("kind"):
         case "uniform":
             return f"delay {_time_text(delay + number['most'] / 2)} {_time_text(number['most'] / 2)}{correlation}"
@@ -137,6 +181,10 @@ def _loss_words(loss: Any, notes: list[str]) -> list[str]:
                 table.get("loss_in_good", 0.0),
             ]
             return ["loss gemodel " + " ".join(_percent_text(share) for share in shares)]
+        case "four_states":
+            keys = ("begin", "end", "pause", "resume", "isolated")
+            shares = [table.get(key, 1.0 if key == "resume" else 0.0) for key in keys]
+            return ["loss state " + " ".join(_percent_text(share) for share in shares)]
         case kind:
             notes.append(f"loss of the kind {kind} is not carried")
             return []

@@ -90,18 +90,26 @@ def step(queue: str, rate: float, trip: float, asks: str) -> Situation:
     return Situation(f"2-{queue}-{rate:g}-{trip:g}", title, make, measures, asks)
 
 
-def variable(queue: str, trip: float, asks: str) -> Situation:
-    """100, 50, 10, 90 and 5 Mbit/s one after the other."""
-    title = f"100 to 5 Mbit/s, RTT {trip:g} ms, {queue}"
+#: A wireless link before the bottleneck, which gathers packets: netem's `delay 200us slot 800us 5ms packets 32` there.
+_AIR = {"least": "800 us", "distribution": "4.2 ms", "packets": 32}
+
+
+def variable(queue: str, trip: float, asks: str, *, bursts: bool = False) -> Situation:
+    """100, 50, 10, 90 and 5 Mbit/s one after the other; with `bursts` packets come to the bottleneck in these."""
+    title = f"100 to 5 Mbit/s, RTT {trip:g} ms, {queue}{', bursts' if bursts else ''}"
 
     def make(entry: Entry, scale: Scale) -> Scenario:
         steps = [(25, 50), (30, 10), (35, 90), (50, 5)]
         changes = [{"at": f"{at} s", "rate": f"{rate} Mbit/s"} for at, rate in steps]
         made = path(title, queue, "60 s", "5 s", trip, "100 Mbit/s", changes=changes)
-        return made.flow("left", "right", name="candidate", tcp=sender(entry), start=START)
+        if bursts:
+            made = made.link("air", "station", "left", rate="1 Gbit/s", delay="200 us", slots=_AIR)
+        begin = "station" if bursts else "left"
+        return made.flow(begin, "right", name="candidate", tcp=sender(entry), start=START)
 
-    measures = (_RTT, utilisation("bottleneck.forward"), queueing("bottleneck.forward", behind=False))
-    return Situation(f"3-{queue}-{trip:g}", title, make, measures, asks)
+    used, waited = utilisation("bottleneck.forward"), queueing("bottleneck.forward", behind=False)
+    measures = (used, _RTT, waited) if bursts else (_RTT, used, waited)
+    return Situation(f"3-{queue}-{trip:g}{'-bursts' if bursts else ''}", title, make, measures, asks)
 
 
 # Scenario 4: both ways at once.
@@ -147,6 +155,7 @@ SUITE = Suite(
         step("dualpi2", 5, 80, "Scenario 2: a tenth of the rate is left, in a dual queue."),
         variable("fq_codel", 80, "Scenario 3: five rates in a minute."),
         variable("dualpi2", 20, "Scenario 3: five rates in a minute, in a dual queue."),
+        variable("dualpi2", 20, "Scenario 3: the same, with packets that come in bursts of a wireless link.", bursts=True),
         both_ways("dualpi2", 1, 20, 20, "Scenario 4: transfers both ways, lopsided."),
         both_ways("fq_codel", 5, 100, 80, "Scenario 4: transfers both ways, lopsided, a queue for each flow."),
         beside("5-tunnel", "Beside CUBIC in one tunnel, fq_codel", "codel", 20, f"Scenario 5: flows in a WireGuard tunnel are one: {_HARM}", overhead=WIREGUARD),
@@ -156,5 +165,5 @@ SUITE = Suite(
         beside("6-pie-drops", "Beside CUBIC without ECN, PIE", "pie", 20, f"Scenario 6: {_HARM} Its packets are dropped where others are marked.", ecn=False),
     ),
     beside=("cubic", "prague", "dctcp", "bbr3"),
-    without="bursts of a wireless link (netem's slots), an approximately fair queue (cnq_codel_af), tunnels that drop what comes late.",
+    without="an approximately fair queue (cnq_codel_af), tunnels that drop what comes late.",
 )  # fmt: skip

@@ -190,7 +190,7 @@ def _repairs(case: Case) -> Iterator[Intervention]:
 
 
 def _windows(case: Case) -> Iterator[Intervention]:
-    """What the hosts have room for."""
+    """Windows and buffers of the hosts."""
     name, settings = case.group, case.transport
     if case.is_quic:
         for key, words in (
@@ -626,7 +626,7 @@ def _rooms(box: dict[str, Any], name: str, number: int) -> Iterator[Intervention
 
 
 def _wire(case: Case) -> Iterator[Intervention]:
-    """What links do to packets without congestion."""
+    """Losses, damage and delays on links without congestion."""
     acks = {link["name"] for link in case.path("ack_path")}
     for link in {one["name"]: one for key in ("data_path", "ack_path") for one in case.path(key)}.values():
         name, where = str(link["name"]), link_name(link)
@@ -648,6 +648,7 @@ def _wire(case: Case) -> Iterator[Intervention]:
         for key, cause, words in (
             ("reordering", "reordering", "reordering"),
             ("jitter", "jitter", "jitter"),
+            ("slots", "jitter", "slots"),
             ("duplication", "reordering", "duplication"),
         ):
             if setting(case.content, name, key):
@@ -660,14 +661,14 @@ def _wire(case: Case) -> Iterator[Intervention]:
 
 
 def _lost_in_words(key: str, model: object) -> str:
-    """What loses packets on a link without congestion, in words that a link's name follows."""
+    """Losses on a link without congestion, in words that a link's name follows."""
     if key == "corruption":
         return "damage that the hosts' checksums find in packets from"
     kind = model.get("kind") if isinstance(model, dict) else None
     if kind == "gilbert_elliott_time":
         assert isinstance(model, dict)
         return f"fades of {model['bad']} on average, each {model['good']}, on"
-    return "bursts of loss on" if kind == "gilbert_elliott" else "random loss on"
+    return "bursts of loss on" if kind in ("gilbert_elliott", "four_states") else "random loss on"
 
 
 def _answers(case: Case) -> bool:
@@ -738,7 +739,7 @@ def _queues(case: Case) -> Iterator[Intervention]:
 
 
 def _script(case: Case) -> Iterator[Intervention]:
-    """What happens to links at given times, if it did while the flows were active."""
+    """Changes and outages of links at given times, if they happened while the flows were active."""
     begin, end = case.life
     names = dict.fromkeys(
         str(link["name"]).rsplit(".", 1)[0] for key in ("data_path", "ack_path") for link in case.path(key)
@@ -849,7 +850,7 @@ def _at_its_mean_rate(case: Case, sides: list[dict[str, Any]]) -> Callable[[dict
 
 
 def _measured_in_words(case: Case, sides: list[dict[str, Any]], where: str) -> str:
-    """What a link follows."""
+    """The measurement that a link follows, in words."""
     kinds = [
         key
         for key in ("rate", "delay", "loss")
@@ -859,7 +860,7 @@ def _measured_in_words(case: Case, sides: list[dict[str, Any]], where: str) -> s
 
 
 def _wandering_in_words(case: Case, sides: list[dict[str, Any]], where: str) -> str:
-    """What of a link wanders at random."""
+    """The part of a link that wanders at random, in words."""
     tables = [table for side in sides for table in setting(case.content, str(side["name"]), "wander")]
     kinds = script.wandering(tables)
     return f"{where}, whose {' and '.join(kinds)} {'wander' if len(kinds) > 1 else 'wanders'} at random"
@@ -910,7 +911,7 @@ def _steady(case: Case, sides: list[dict[str, Any]], name: str) -> Callable[[dic
 
 
 def _changes_in_words(case: Case, sides: list[dict[str, Any]], where: str) -> str:
-    """What changed: times without any rate, else the lowest rate, the longest delay or the most loss."""
+    """Changes in words: times without any rate, else the lowest rate, the longest delay or the most loss."""
     begin, end = case.life
     for side in sides:
         rates = [one for one in case.changes(str(side["name"])) if "rate" in one]
@@ -1185,7 +1186,7 @@ def _own_losses(case: Case) -> Iterator[Intervention]:
             {"queue": {"kind": "droptail", "limit": f"{max(1000, 2 * case.pipe_packets)} packets"}},
         )
     }
-    for key in ("loss", "outages", "reordering", "jitter"):
+    for key in ("loss", "outages", "reordering", "jitter", "slots"):
         if any(key in table for table in (own, own.get("from") or {}, own.get("to") or {})):
             changes[key] = "own link", key, {}
     for key, (cause, words, put_there) in changes.items():

@@ -4,12 +4,14 @@
 //! module, and an entry in the list of `losses!`.
 
 mod bit_error;
+mod four_states;
 mod gilbert_elliott;
 mod gilbert_elliott_time;
 mod periodic;
 mod random;
 
 pub use bit_error::BitErrors;
+pub use four_states::FourStates;
 pub use gilbert_elliott::GilbertElliott;
 pub use gilbert_elliott_time::GilbertElliottTime;
 pub use periodic::PeriodicLoss;
@@ -117,6 +119,8 @@ losses! {
     GilbertElliott(GilbertElliott),
     /// Two states, good and bad, each for a random time. For fades and shadows, which pass whether anything is sent or not.
     GilbertElliottTime(GilbertElliottTime),
+    /// Four states: bursts with pauses, and single losses between them, as `loss state` of netem.
+    FourStates(FourStates),
 }
 
 #[cfg(feature = "serde")]

@@ -6,7 +6,9 @@ use crate::measured::Quantity;
 use crate::{
     AccessSpec, ChangeSpec, DirectionSpec, DumbbellSpec, LinkSpec, LinkTraceSpec, OutageSpec, Scenario,
 };
-use longhaul_path::{AcmSpec, JitterSpec, LeoSpec, OutageMode, SerialSpec, TerminalSpec, WanderSpec};
+use longhaul_path::{
+    AcmSpec, JitterSpec, LeoSpec, OutageMode, SerialSpec, SlotsSpec, TerminalSpec, WanderSpec,
+};
 use longhaul_units::Rate;
 use longhaul_units::ranges::Key;
 
@@ -151,6 +153,9 @@ impl Checker {
         }
         if let Some(Err((field, message))) = link.jitter.as_ref().map(JitterSpec::check) {
             self.problem(&["jitter", field], message);
+        }
+        if let Some(slots) = &link.slots {
+            self.slots(link, slots);
         }
         if let Some(serial) = &link.serial {
             self.serial(link, serial);
@@ -431,6 +436,23 @@ impl Checker {
             let message =
                 "header compression needs a queue that is first in, first out: droptail, red or pie";
             self.problem(&["serial", compression], message);
+        }
+    }
+}
+
+impl Checker {
+    /// Slots, behind which packets come in the order in which they were sent.
+    fn slots(&mut self, link: &DirectionSpec, slots: &SlotsSpec) {
+        if let Err((field, message)) = slots.check() {
+            self.problem(&["slots", field], message);
+        }
+        let overtaking = link.jitter.as_ref().is_some_and(|jitter| jitter.overtaking);
+        let given = [(link.reordering.is_some(), "reordering"), (overtaking, "jitter.overtaking")];
+        if let Some((_, setting)) = given.into_iter().find(|(given, _)| *given) {
+            self.problem(
+                &["slots"],
+                format!("packets keep their order there, and there is `{setting}`: leave out one of both"),
+            );
         }
     }
 }
