@@ -226,6 +226,83 @@ fn pings_that_come_late_or_twice_are_no_losses() {
     assert_eq!(lost(&format!("{}{}{}", answer(1, "30.0"), answer(2, "-3500"), answer(3, "30.0"))), (0, 3));
 }
 
+/// Excel in most of Europe writes semicolons and decimal commas; loggers write dates.
+#[test]
+fn tables_with_semicolons_and_dates_are_read() {
+    let directory = Directory::new("other-tables");
+    let rate = |file: &str| {
+        read(&directory, &format!("delay = \"1 ms\", trace = {{ rate = \"{file}\" }}"))
+            .map(|found| rates(&found, &[500, 1500, 2500]))
+    };
+    directory.file("semicolon.csv", "time_s;rate_mbps\n0;5,0\n1,5;6\n");
+    assert_eq!(rate("semicolon.csv").unwrap(), [5, 6, 6]);
+    for (name, [first, second]) in [
+        ("zulu.csv", ["2026-03-01T00:00:00Z", "2026-03-01T00:00:01.5Z"]),
+        ("space.csv", ["2024-02-29 23:59:59", "2024-03-01 00:00:00,5"]),
+        ("offset.csv", ["2026-03-29T01:59:59+01:00", "2026-03-29T03:00:00.5+02:00"]),
+        ("year.csv", ["2025-12-31T23:59:59-0500", "2026-01-01T00:00:00.5-05"]),
+    ] {
+        let separator = if second.contains(',') { ';' } else { ',' };
+        directory.file(
+            name,
+            format!("timestamp{separator}rate_mbps\n{first}{separator}5\n{second}{separator}6\n"),
+        );
+        assert_eq!(rate(name).unwrap(), [5, 6, 6], "{name}");
+    }
+    for (content, expected) in [
+        ("timestamp,rate_mbps\n2026-13-01T00:00:00Z,5\n", "is no number (line 2)"),
+        ("timestamp,rate_mbps\n01.03.2026 00:00:00,5\n", "is no number (line 2)"),
+        (
+            "time_ms,rate_mbps\n2026-03-01T00:00:00Z,5\n",
+            "is a date, and the column's name has a unit (line 2)",
+        ),
+        ("time_s;rate_mbps\n0;1.234,5\n", "\"1.234,5\" is no number (line 2)"),
+        ("timestamp,rate_mbps\n2026-03-01T00:00:01Z,5\n2026-03-01T00:00:00Z,5\n", "is before the row above"),
+    ] {
+        directory.file("wrong.csv", content);
+        let message = rate("wrong.csv").unwrap_err();
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+/// Windows' ping has neither numbers nor times: a probe a second. PowerShell's `>` writes UTF-16.
+#[test]
+fn windows_pings_are_read_in_english_and_named_in_other_languages() {
+    let directory = Directory::new("windows-ping");
+    let english = "\nPinging 192.0.2.1 with 32 bytes of data:\r\nReply from 192.0.2.1: bytes=32 time=40ms TTL=117\r\n\
+                   Request timed out.\r\nReply from 192.0.2.9: Destination host unreachable.\r\n\
+                   Reply from 192.0.2.1: bytes=32 time<1ms TTL=117\r\n\r\nPing statistics for 192.0.2.1:\r\n\
+                   Minimum = 0ms, Maximum = 40ms, Average = 20ms\r\n";
+    let utf_16: Vec<u8> =
+        "\u{feff}".encode_utf16().chain(english.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    let trace = "rate = \"1 Mbit/s\", trace = { delay = \"ping.txt\", loss = \"ping.txt\" }";
+    for content in [english.as_bytes().to_vec(), utf_16] {
+        directory.file("ping.txt", content);
+        let pinged = read(&directory, trace).unwrap();
+        assert_eq!(delays(&pinged, &[0, 2999, 3000]), [20, 20, 0]);
+        let lost = trace_of(&pinged).loss.unwrap();
+        assert_eq!([0, 1000, 2000, 3000].map(|ms| lost.at(at(ms))), [0.0, 1.0, 1.0, 0.0]);
+    }
+    // Over IPv6 an answer has neither bytes nor TTL.
+    directory.file(
+        "ping.txt",
+        "Pinging ::1 with 32 bytes of data:\nReply from ::1: time=12ms\nReply from ::1: time<1ms\n",
+    );
+    assert_eq!(delays(&read(&directory, trace).unwrap(), &[0, 1000]), [6, 0]);
+    // Of danielzzz/node-ping 65, geerlingguy/Ping 30, Calinou/lagraph 1 and tailscale 19013: words and units are translated.
+    for other in [
+        "Respuesta desde 192.0.2.1: bytes=32 tiempo<1m TTL=128\n",
+        "Ответ от 192.0.2.1: число байт=32 время=215мс TTL=57\n",
+        "来自 192.0.2.1 的回复: 字节=32 时间<1ms TTL=128\n",
+        "Ping wird ausgeführt für 192.0.2.1 mit 32 Bytes Daten:\nAntwort von 192.0.2.1: Bytes=32 Zeit=14ms TTL=117\n",
+        "Réponse de 192.0.2.1 : octets=32 temps=14 ms TTL=117\n",
+    ] {
+        directory.file("ping.txt", other);
+        let message = read(&directory, trace).unwrap_err();
+        assert!(message.contains("Windows' ping in another language than English"), "{message}");
+    }
+}
+
 #[test]
 fn a_run_is_identified_by_what_was_measured() {
     let directory = Directory::new("measured-identity");

@@ -42,11 +42,25 @@ fn content(path: &Path, spec: &MeasuredSpec, quantity: Quantity) -> Read<(Vec<u8
     }
     let bytes = crate::traces::content(path).map_err(|why| cannot(&why))?;
     let bytes = unpacked(bytes, LARGEST).or_else(|why| wrong("file", format!("{shown}: {why}")))?;
+    let bytes = in_utf_8(bytes);
     if bytes.is_empty() {
         return wrong("file", format!("{shown} is empty"));
     }
     let format = spec.format.map_or_else(|| format_of(path, &bytes, quantity), Ok)?;
     Ok((bytes, format))
+}
+
+/// A text as PowerShell's `>` writes it (UTF-16 with its mark) in UTF-8; anything else as it is, without UTF-8's own mark.
+fn in_utf_8(bytes: Vec<u8>) -> Vec<u8> {
+    if let Some(rest) = bytes.strip_prefix(b"\xff\xfe") {
+        let units: Vec<u16> =
+            rest.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+        return String::from_utf16_lossy(&units).into_bytes();
+    }
+    match bytes.strip_prefix(b"\xef\xbb\xbf") {
+        Some(rest) => rest.to_vec(),
+        None => bytes,
+    }
 }
 
 /// Each probe of a file of a program that sends some: time in s, and whether it was lost; `None` of other files.
@@ -138,11 +152,11 @@ fn format_of(path: &Path, bytes: &[u8], quantity: Quantity) -> Read<MeasuredForm
             )
         };
     }
-    if begin.contains("icmp_seq") || begin.starts_with("PING ") {
+    if begin.contains("icmp_seq") || begin.starts_with("PING ") || begin.lines().any(is_of_windows) {
         return Ok(MeasuredFormat::Ping);
     }
     let first = begin.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    if name.trim_end_matches(".gz").trim_end_matches(".zst").ends_with(".csv") || first.contains(',') {
+    if name.trim_end_matches(".gz").trim_end_matches(".zst").ends_with(".csv") || first.contains([',', ';']) {
         return Ok(MeasuredFormat::Csv);
     }
     Ok(if quantity == Quantity::Rate { MeasuredFormat::Mahimahi } else { MeasuredFormat::List })
@@ -404,16 +418,57 @@ fn columns(
     steps(&found, quantity)
 }
 
+/// Seconds since 1970 of a date with a time of day as ISO 8601 and RFC 3339 have it: 2026-03-29T12:00:00.5+02:00, or with a space for
+/// the T. Without an offset it counts as UTC.
+fn calendar_time(text: &str) -> Option<f64> {
+    let (date, rest) = text.split_once(['T', ' '])?;
+    let mut date = date.split('-').map(str::parse::<i64>);
+    let (Some(Ok(year)), Some(Ok(month @ 1..=12)), Some(Ok(day @ 1..=31)), None) =
+        (date.next(), date.next(), date.next(), date.next())
+    else {
+        return None;
+    };
+    let rest = rest.trim_end_matches(['Z', 'z']);
+    let (clock, offset) = match rest.rfind(['+', '-']) {
+        Some(at) => {
+            (&rest[..at], offset_s(&rest[at + 1..])? * if rest[at..].starts_with('-') { -1.0 } else { 1.0 })
+        }
+        None => (rest, 0.0),
+    };
+    let mut parts = clock.trim_end().split(':').map(|part| part.replace(',', ".").parse::<f64>());
+    let (Some(Ok(hour)), Some(Ok(minute))) = (parts.next(), parts.next()) else { return None };
+    let second = parts.next().map_or(Some(0.0), Result::ok)?;
+    if parts.next().is_some() || hour > 24.0 || minute >= 60.0 || second >= 61.0 {
+        return None;
+    }
+    // Days since 1970 of the Gregorian calendar: years begin in March, so that a leap day is the last one.
+    let year = if month > 2 { year } else { year - 1 };
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let days =
+        365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + day_of_year - 719_468;
+    Some(days as f64 * 86_400.0 + hour * 3_600.0 + minute * 60.0 + second - offset)
+}
+
+/// An offset from UTC in s: 02:00, 0200 or 02.
+fn offset_s(text: &str) -> Option<f64> {
+    let digits = text.replace(':', "");
+    let (hours, minutes) = digits.split_at_checked(2)?;
+    let minutes = if minutes.is_empty() { "0" } else { minutes };
+    Some(hours.parse::<f64>().ok()? * 3_600.0 + minutes.parse::<f64>().ok()? * 60.0)
+}
+
 fn csv(text: &str, spec: &MeasuredSpec, quantity: Quantity) -> Read<Measured> {
     let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let Some((_, head)) = lines.next() else { return wrong("file", "there is nothing in it") };
     let unquoted = |cell: &'_ str| cell.trim().trim_matches('"').to_string();
-    let names: Vec<String> = head.split(',').map(unquoted).collect();
+    // Where semicolons part cells, commas stand before decimals.
+    let delimiter = if head.contains(';') { ';' } else { ',' };
+    let names: Vec<String> = head.split(delimiter).map(unquoted).collect();
     if names.iter().all(|name| name.parse::<f64>().is_ok()) {
         return wrong("file", format!("line 1: {head:?} is no line of headings, as in \"time_s,rate_mbps\""));
     }
     let rows: Vec<(usize, Vec<&str>)> =
-        lines.map(|(number, line)| (number + 1, line.split(',').map(str::trim).collect())).collect();
+        lines.map(|(number, line)| (number + 1, line.split(delimiter).map(str::trim).collect())).collect();
     if let Some((number, cells)) = rows.iter().find(|(_, cells)| cells.len() != names.len()) {
         return wrong("file", format!("line {number}: {} cells, and {} headings", cells.len(), names.len()));
     }
@@ -423,9 +478,15 @@ fn csv(text: &str, spec: &MeasuredSpec, quantity: Quantity) -> Read<Measured> {
     columns(&shown, rows.len(), spec, quantity, "row", 1, &|name, row| {
         let (number, cells) = &rows[row];
         let cell = place(name).map_or("", |place| cells[place]).trim_matches('"');
-        match cell {
-            "" => Ok(None),
-            cell => cell.parse().map(Some).map_err(|_| format!("{cell:?} is no number (line {number})")),
+        let plain = if delimiter == ';' { cell.replacen(',', ".", 1) } else { cell.to_string() };
+        match (cell, plain.parse(), calendar_time(cell)) {
+            ("", ..) => Ok(None),
+            (_, Ok(found), _) => Ok(Some(found)),
+            (_, _, Some(_)) if unit_in(name).is_some() => {
+                Err(format!("{cell:?} is a date, and the column's name has a unit (line {number})"))
+            }
+            (_, _, Some(seconds)) => Ok(Some(seconds)),
+            _ => Err(format!("{cell:?} is no number (line {number})")),
         }
     })
 }
@@ -496,6 +557,43 @@ fn irtt_probes(file: &Value) -> Read<Probes> {
     Ok(probes)
 }
 
+/// A line with an answer to Windows' ping: in English, or in any language by its structure, as in
+/// `Reply from 192.0.2.1: bytes=32 time=14ms TTL=117`. Units are translated too; answers over IPv6 have a time alone.
+fn is_of_windows(line: &str) -> bool {
+    let by_structure = line.contains("TTL=") && line.matches(['=', '<']).count() >= 3;
+    (by_structure || line.starts_with("Reply from ") && line.contains("time")) && !line.contains("icmp_seq")
+}
+
+/// The probes of Windows' ping in English, one each `every` seconds: it states neither times nor numbers.
+fn windows_probes(text: &str, every: f64) -> Read<Probes> {
+    let mut probes: Probes = vec![];
+    for (line_number, line) in text.lines().enumerate() {
+        let time = probes.len() as f64 * every;
+        let answer = line.starts_with("Reply from ").then(|| line.find("time")).flatten();
+        if let Some(at) = answer {
+            // `time=14ms`, or `time<1ms` for less than it measures.
+            let digits: String = line[at..].chars().skip(5).take_while(char::is_ascii_digit).collect();
+            let Ok(ms) = digits.parse::<f64>() else {
+                return wrong("file", format!("line {}: {line:?} has no time", line_number + 1));
+            };
+            let ms = if line[at + 4..].starts_with('<') { ms / 2.0 } else { ms };
+            probes.push((time, false, Some(ms / 2e3)));
+        } else if ["Request timed out", "General failure", "PING: transmit failed"]
+            .iter()
+            .any(|lost| line.starts_with(lost))
+            || line.contains("unreachable.")
+            || line.contains("TTL expired")
+        {
+            probes.push((time, true, None));
+        } else if is_of_windows(line) {
+            let message = "it is Windows' ping in another language than English, of which lost probes look like other lines; \
+                           measure with `irtt client -o`, or write a table (CSV) of times and delays";
+            return wrong("file", format!("line {}: {message}", line_number + 1));
+        }
+    }
+    Ok(probes)
+}
+
 fn ping(text: &str, spec: &MeasuredSpec, quantity: Quantity) -> Read<Measured> {
     probed(&mut ping_probes(text, spec)?, quantity)
 }
@@ -515,6 +613,9 @@ fn ping_probes(text: &str, spec: &MeasuredSpec) -> Read<Probes> {
         rest[..end].parse().ok()
     };
     let every = spec.every.map_or(1.0, Duration::as_secs_f64);
+    if text.lines().any(is_of_windows) {
+        return windows_probes(text, every);
+    }
     let mut probes: Probes = vec![];
     // The greatest number so far in this run of ping.
     let mut greatest: Option<f64> = None;
