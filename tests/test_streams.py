@@ -25,6 +25,7 @@ NO_SPACE = "error: cannot write standard output: No space left on device\n"
 PRINTING = {
     "--help": "--help",
     "--version": "--version",
+    "check": "check small.toml sweep.toml",
     "compare": "compare a b",
     "diff": "diff a b",
     "examples": "examples",

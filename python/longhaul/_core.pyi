@@ -21,6 +21,9 @@ def run(
 def resolve(
     text: str, source_name: str, overrides: list[tuple[str, str]], folder: str | PathLike[str] | None = None
 ) -> tuple[str, str]: ...
+def check(
+    text: str, source_name: str, overrides: list[tuple[str, str]], folder: str | PathLike[str] | None = None
+) -> tuple[list[str], str, list[tuple[str, str, str]]]: ...
 def resolve_seeds(
     text: str,
     source_name: str,

@@ -193,7 +193,7 @@ def _called(document: Document, noted: list[BaseException], call: Callable[..., 
 
 
 def _wrong(error: Exception, document: Document) -> ScenarioError:
-    """What is wrong with a scenario; of one that is built in Python a missing duration with the keyword that gives it."""
+    """The error of a scenario; of one that is built in Python a missing duration with the keyword that gives it."""
     text = _without_number(error)
     if document.built and re.search("missing field `(run|duration)`", text):
         text = f'{document.source}: there is no duration; give one, as in Scenario(..., duration="100 s")'
@@ -213,6 +213,24 @@ def resolve(document: Document, overrides: Overrides = ()) -> tuple[str, str]:
     except core.ScenarioError as error:
         raise _wrong(error, document) from None
     return text, run_id
+
+
+class Checked(NamedTuple):
+    """A scenario that was checked and not run."""
+
+    #: Everything that is wrong, as far as it could be read.
+    errors: list[str]
+    #: The scenario with every default written out; empty if something is wrong.
+    resolved: str
+    #: What its settings are warned of: code, object and message.
+    warnings: list[tuple[str, str, str]]
+
+
+def check(document: Document, overrides: Overrides = ()) -> Checked:
+    """Reads a scenario and runs nothing."""
+    core = _core()
+    errors, resolved, warnings = core.check(document.text, document.source, list(overrides), document.folder)
+    return Checked([str(_wrong(ValueError(error), document)) for error in errors], resolved, warnings)
 
 
 def resolve_seeds(document: Document, overrides: Overrides, seeds: Sequence[int]) -> tuple[str, list[str]]:

@@ -120,8 +120,34 @@ fn resolve(
     Ok((sim::resolved_toml(&scenario), sim::run_id(&scenario)))
 }
 
-/// The same for several seeds, without reading the scenario again for each: the resolved scenario under the first one, and the
-/// identity of the run under each.
+/// Code, object and message of a warning.
+type Warned = (&'static str, String, String);
+
+/// Messages of all errors of a scenario; or else the scenario, resolved, and the warnings that follow from its settings.
+#[pyfunction]
+#[pyo3(signature = (text, source_name, overrides, folder=None))]
+fn check(
+    py: Python<'_>,
+    text: &str,
+    source_name: &str,
+    overrides: Vec<(String, String)>,
+    folder: Option<PathBuf>,
+) -> (Vec<String>, String, Vec<Warned>) {
+    py.detach(|| {
+        let read = &longhaul_parquet::read;
+        match sim::load_or_all_errors(text, source_name, &overrides, folder.as_deref(), read) {
+            Err(errors) => (errors.iter().map(ToString::to_string).collect(), String::new(), vec![]),
+            Ok(scenario) => {
+                let warnings = sim::warnings_of_settings(&scenario).into_iter();
+                let parts = warnings.map(|warning| (warning.code, warning.object, warning.message));
+                (vec![], sim::resolved_toml(&scenario), parts.collect())
+            }
+        }
+    })
+}
+
+/// Several seeds at once, without reading the scenario again for each: the resolved scenario under the first one, and the identity of
+/// the run under each.
 #[pyfunction]
 #[pyo3(signature = (text, source_name, overrides, seeds, folder=None))]
 fn resolve_seeds(
@@ -197,6 +223,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(closed_forms::aimd_window, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(resolve, module)?)?;
+    module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(resolve_seeds, module)?)?;
     module.add_function(wrap_pyfunction!(batch::run_seeds, module)?)?;
     module.add_function(wrap_pyfunction!(batch::resolve_points, module)?)?;

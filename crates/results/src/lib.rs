@@ -39,3 +39,4 @@ pub use tables::{
     CcRow, EventRow, FlowRow, LinkRow, LongHopRow, MiddleboxRow, MonitorRow, SegmentKind, SegmentRow, Table,
     Tables, Values,
 };
+pub use warnings::OF_SETTINGS;

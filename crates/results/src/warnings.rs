@@ -31,6 +31,18 @@ const RTO_AFTER_SYN_LOSS: Duration = Duration::from_secs(3);
 /// Fewer congestion events do not determine a rate.
 const ENOUGH_EVENTS: f64 = 10.0;
 
+/// Codes of warnings that follow from the settings alone: they are the same before a run and after it.
+pub const OF_SETTINGS: [&str; 8] = [
+    "missing_companions",
+    "unused_slow_start",
+    "average_window",
+    "probe_rtt",
+    "unused_link",
+    "queue_below_a_packet",
+    "untouched_by_middlebox",
+    "exclusive_hops",
+];
+
 pub(crate) fn collect(
     context: &Context<'_>,
     flows: &IdVec<FlowId, FlowSummary>,

@@ -28,7 +28,10 @@ mod validate;
 
 pub use at_work::LinkSetting;
 pub use error::ScenarioError;
-pub use load::{load, load_with, resolved_json, resolved_toml, resolved_tomls, run_id, run_ids, schema_json};
+pub use load::{
+    load, load_or_all_errors, load_with, resolved_json, resolved_toml, resolved_tomls, run_id, run_ids,
+    schema_json,
+};
 pub use longhaul_traffic::{AppSpec, Draw, Ending, NumberTable, TraceBegin, TraceSpec, Volume};
 pub use measured::{
     LinkTraceSpec, Measured, MeasuredFormat, MeasuredSpec, OpportunitiesSpec, read_measurement, read_outcomes,

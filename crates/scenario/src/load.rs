@@ -45,6 +45,41 @@ pub fn load_with(
     folder: Option<&Path>,
     read_parquet: ReadTable<'_>,
 ) -> Result<Scenario, ScenarioError> {
+    load_or_all_errors(text, source_name, overrides, folder, read_parquet)
+        .map_err(|mut errors| errors.swap_remove(0))
+}
+
+/// As [`load_with`], with everything that is wrong.
+///
+/// # Errors
+/// Settings that cannot be read: the first one. Else all values out of their ranges; else all that is wrong with what they make together,
+/// at least one in each case.
+pub fn load_or_all_errors(
+    text: &str,
+    source_name: &str,
+    overrides: &[(String, String)],
+    folder: Option<&Path>,
+    read_parquet: ReadTable<'_>,
+) -> Result<Scenario, Vec<ScenarioError>> {
+    let mut scenario = read(text, source_name, overrides).map_err(|error| vec![error])?;
+    let folder = folder.map_or_else(|| traces::beside(source_name), Path::to_path_buf);
+    // What links follow is read first: their rates and delays are checked with all others.
+    let mut problems = match measured::read_all(&mut scenario, &folder, read_parquet) {
+        Ok(()) => validate(&scenario),
+        Err(problem) => vec![problem],
+    };
+    if problems.is_empty() {
+        problems.extend(traces::read_all(&mut scenario, &folder, read_parquet).err());
+    }
+    if problems.is_empty() {
+        return Ok(scenario);
+    }
+    let error = |problem| semantic_error(problem, &scenario, text, source_name, overrides);
+    Err(problems.iter().map(error).collect())
+}
+
+/// A scenario of the right types, with what profiles and other short forms stand for written out.
+fn read(text: &str, source_name: &str, overrides: &[(String, String)]) -> Result<Scenario, ScenarioError> {
     if let Some(offset) = long_key(text) {
         let message = format!("a key of more than {MOST_PARTS} parts");
         return Err(ScenarioError::at(source_name, text, offset, message));
@@ -97,20 +132,7 @@ pub fn load_with(
     for flow in scenario.flow.iter_mut().filter(|flow| flow.transport == Transport::Udp) {
         flow.udp.get_or_insert_default();
     }
-    let folder = folder.map_or_else(|| traces::beside(source_name), Path::to_path_buf);
-    // What links follow is read first: their rates and delays are checked with all others.
-    let problem = match measured::read_all(&mut scenario, &folder, read_parquet) {
-        Ok(()) => validate(&scenario).into_iter().next(),
-        Err(problem) => Some(problem),
-    };
-    let problem = match problem {
-        None => traces::read_all(&mut scenario, &folder, read_parquet).err(),
-        found => found,
-    };
-    match problem {
-        None => Ok(scenario),
-        Some(problem) => Err(semantic_error(&problem, &scenario, text, source_name, overrides)),
-    }
+    Ok(scenario)
 }
 
 /// The document of a text that cannot be read, if all that is missing is what one direction of a link inherits.

@@ -27,11 +27,13 @@ mod world;
 pub use longhaul_cc::closed_form;
 pub use longhaul_results::{Summary, Table, Tables, Values, WriteError, WriteTable};
 pub use longhaul_scenario::{
-    Network, NumberTable, ReadTable, Scenario, ScenarioError, VERSION, load, load_with, read_measurement,
-    read_outcomes, resolved_json, resolved_toml, resolved_tomls, run_id, run_ids, schema_json,
+    Network, NumberTable, ReadTable, Scenario, ScenarioError, VERSION, load, load_or_all_errors, load_with,
+    read_measurement, read_outcomes, resolved_json, resolved_toml, resolved_tomls, run_id, run_ids,
+    schema_json,
 };
 pub use run::{
     Outcome, Output, Progress, ProgressCallback, RunError, RunOptions, registry_json, run, simulate,
+    warnings_of_settings,
 };
 
 /// Digest of the simulator's sources and of the versions of its dependencies: the same with every compiler and profile,

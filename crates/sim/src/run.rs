@@ -2,7 +2,7 @@
 
 use crate::facts;
 use crate::world::{Pause, World};
-use longhaul_results::{ResultFiles, Summary, Tables, WriteError, WriteTable};
+use longhaul_results::{ResultFiles, Summary, Tables, Warning, WriteError, WriteTable};
 use longhaul_scenario::{Network, Scenario, resolved_toml};
 use longhaul_units::{GroupId, IdVec, Instant};
 use std::ops::ControlFlow;
@@ -126,6 +126,15 @@ pub fn simulate(scenario: &Scenario, mut options: RunOptions<'_>) -> Result<Outc
         files.write(out.directory)?;
     }
     Ok(Outcome { summary, tables, logs, set_up_s: set_up.as_secs_f64(), events: world.events })
+}
+
+/// Warnings that follow from a scenario's settings alone, as its run has them.
+pub fn warnings_of_settings(scenario: &Scenario) -> Vec<Warning> {
+    let network = Network::new(scenario);
+    let mut world = World::new(scenario, &network, false, true);
+    let mut warnings = longhaul_results::summarise(&facts::collect(&mut world)).warnings;
+    warnings.retain(|warning| longhaul_results::OF_SETTINGS.contains(&warning.code));
+    warnings
 }
 
 /// Takes the world to the end of the run, with a stop at each sample and at the end of the warm-up.

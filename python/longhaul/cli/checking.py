@@ -1,4 +1,4 @@
-"""Checks for automation: `--expect`, `--strict`, `--junit`, and `longhaul diff`."""
+"""Checks for automation: `longhaul check`, `--expect`, `--strict`, `--junit`, and `longhaul diff`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read(texts: Sequence[str] | None, junit: Path | None, strict: bool) -> list[
 
 
 def outcomes_of(result: Result | SweepResult, wanted: Sequence[Expectation]) -> list[Outcome]:
-    """What came of them."""
+    """Outcomes of the expectations."""
     return (
         expectations.of_sweep(result, wanted)
         if isinstance(result, SweepResult)
@@ -84,6 +84,43 @@ def settle(
         for warning in wrong[:10]:
             messages.print(f"  {warning['message']}", markup=False)
     if failed or wrong:
+        raise typer.Exit(1)
+
+
+def check(
+    scenarios: list[Path] = typer.Argument(
+        ..., metavar="SCENARIO...", help="Scenario files; - is standard input.", show_default=False
+    ),
+    set: list[str] | None = typer.Option(
+        None,
+        "--set",
+        metavar="PATH=VALUE",
+        help='Override a setting, as in --set link.satellite.delay="120 ms".',
+        autocompletion=options.setting_paths,
+    ),
+    strict: bool = typer.Option(False, "--strict", help="Warnings are errors: exit with 1."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors and warnings."),
+) -> None:
+    """Check scenario files without a run: all errors of each, and what its settings are warned of; exit code 1 if one is wrong."""
+    from .. import vetting
+
+    changes = options.settings(set)
+    found = [vetting.vet(path, changes) for path in scenarios]
+    if as_json:
+        typer.echo(json_text({"files": [one.to_dict() for one in found]}), nl=False)
+    else:
+        for one in found:
+            for error in one.errors:
+                messages.print(f"error: {error}", markup=False, highlight=False)
+            for warning in one.warnings:
+                messages.print(f"warning: {one.path}: {warning}", markup=False, highlight=False)
+            if not one.errors and not quiet:
+                typer.echo(f"{one.path}: {one.verdict}")
+    wrong = [one for one in found if one.errors or (strict and one.warnings)]
+    if wrong:
+        if len(found) > 1 and not as_json and not quiet:
+            typer.echo(f"{len(wrong)} of {counted(len(found), 'file')} are wrong")
         raise typer.Exit(1)
 
 

@@ -14,6 +14,7 @@ WHERE = {
     "examples": "starting.examples",
     "run": "running.run",
     "sweep": "running.sweep",
+    "check": "checking.check",
     "suite": "suites.suite",
     "reproduce": "reproducing.reproduce",
     "design": "designing.design",

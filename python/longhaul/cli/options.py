@@ -91,7 +91,7 @@ def one_of(option: str, given: str, known: Sequence[str]) -> str:
 
 
 def starting_with(known: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
-    """What a shell offers for an option that takes one of a few words; they are looked up on request.
+    """Completions that a shell offers for an option that takes one of a few words; they are looked up on request.
 
     >>> starting_with(lambda: ["quick", "full"])("q")
     ['quick']
@@ -100,7 +100,7 @@ def starting_with(known: Callable[[], Iterable[str]]) -> Callable[[str], list[st
 
 
 def setting_paths(ctx: typer.Context, incomplete: str) -> list[str]:
-    """What a shell offers for `--set`: the paths of the settings of the scenario that the command line names."""
+    """Completions that a shell offers for `--set`: the paths of the settings of the scenario that the command line names."""
     from .. import core
     from ..document import read
 

@@ -160,7 +160,7 @@ def _least_width(content: tables.Table, column: int, name: bool) -> int:
 
 
 def _words(heading: str) -> list[str]:
-    """What may stand in lines of its own: words, and the parts of a setting's path."""
+    """Parts that may stand in lines of their own: words, and the parts of a setting's path."""
     return re.findall(r"[^\s.]+\.?|\.", heading) or [""]
 
 
