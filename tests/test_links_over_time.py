@@ -1,7 +1,10 @@
 """Links that share, adapt and change, in drawings, explanations and plots."""
 
 import longhaul
-from longhaul import Scenario, course, drawing
+import numpy as np
+import pytest
+from longhaul import Scenario, course, drawing, examples
+from longhaul.document import read
 from longhaul.why import why
 
 #: 1 MBd of DVB-S2: 3.300184 Mbit/s at 12 dB (16APSK 5/6), 0.988858 Mbit/s at 2 dB (QPSK 1/2).
@@ -39,6 +42,35 @@ def test_a_link_that_adapts_is_drawn_with_its_rate_over_time():
 def test_the_capacity_of_a_link_that_adapts_follows_from_what_it_carried():
     assert course.follows_measurement({"link": [{"name": "l", "acm": FADE}]}, "l.forward")
     assert not course.follows_measurement({"link": [{"name": "l", "acm": FADE}]}, "l.forward", "delay")
+
+
+def test_a_drawing_has_how_far_a_delay_moves(tmp_path):
+    """It had the least delay of what a link follows, which it has for a moment."""
+    made = drawing.of_document(read(examples.copy("leo-geometry", tmp_path)))
+    (link,) = made.network.links.values()
+    assert link.ways[0].longest > 1.1 * link.ways[0].delay
+    assert f"{link.ways[0].delays} one way" in made.svg()
+    still = drawing.of_document(faded().document()).network.links["sky"]
+    assert [way.longest for way in still.ways] == [None, None]
+
+
+def test_a_link_without_a_usable_signal_has_no_capacity():
+    """Its modem goes on sending with the most robust code, and that rate stood for what the link could carry."""
+    signal = [
+        {"at": f"{at} s", "es_n0": db} for at, db in ((0, 12), (9.95, 12), (9.96, -10), (19.95, -10), (19.96, 12))
+    ]
+    made = Scenario("acm", duration="30 s")
+    made = made.link(
+        "sky", "hub", "dish", delay="100 ms", forward={"acm": FADE | {"signal": signal}}, reverse={"rate": "10 Mbit/s"}
+    )
+    result = longhaul.run(made.flow("hub", "dish", name="download"))
+    times = np.arange(1, 31.0)
+    found = course.capacity(result, 0, course.links_over_time(result)[0], times, is_measured=True, fades=True)
+    assert (found[10:20] == 0).all()
+    assert found[5] == pytest.approx(3.300184e6, rel=0.01)
+    # A third of the time nothing gets through: two thirds of the rate, of which 1460 of 1500 bytes are payload.
+    share = result.summary["flows"][0]["predicted"]["fair_share_bps"]
+    assert share == pytest.approx(3.300184e6 * 2 / 3 * 1460 / 1500, rel=0.01)
 
 
 def test_an_explanation_tries_the_link_at_its_mean_rate():

@@ -329,6 +329,25 @@ def test_settings_of_a_file_are_a_candidate(small, tmp_path):
     assert candidates[0].settings == {"congestion": {"kind": "cubic", "beta": 0.9}}
 
 
+@pytest.mark.parametrize(
+    ("content", "arguments", "expected"),
+    [
+        ('[tcp]\ninitial_window = "0 packets"\n', ["leo", "-c"], "tcp.initial_window: must be above 0 packets, not 0 packets (in the situation"),
+        ('[tcp]\ncongestion = "cubik"\n', ["leo", "-c"], 'unknown congestion control "cubik"'),
+        ("[tcp]\npace = 3\n", ["leo", "-c"], "unknown field `pace`"),
+        ('[queue]\nkind = "codel"\ntarget = "0 s"\n', ["aqm", "--queue"], "queue.target: must be above 0 s, not 0 s"),
+    ],
+)  # fmt: skip
+def test_an_error_in_a_file_of_settings_names_that_file(content, arguments, expected, command, tmp_path):
+    """It named a line of the suite's own scenario, which nobody has written."""
+    file = tmp_path / "mine.toml"
+    file.write_text(content)
+    found = command("suite", *arguments, str(file), "--dry-run")
+    assert found.code == 2
+    assert found.err.startswith(f"error: {file}: {expected}")
+    assert "scenario '" not in found.err
+
+
 def test_a_proxy_carries_all_settings_of_the_candidate():
     """It had the congestion control alone, so that Hybla lacked its pacing."""
     entry = Entry("whole", {"congestion": "hybla", "pacing": "window", "slow_start": "packet_pair"})
@@ -346,6 +365,7 @@ def test_a_proxy_carries_all_settings_of_the_candidate():
         ("tcp-eval", "vegas", "impact", "goodput of reno", "reno", "yields"),
         ("l4s", "prague", "6-codel", "goodput of cubic", "cubic", "unfair"),
         ("l4s", "prague", "3-dualpi2-20", "queueing delay, 95 %", "cubic", "better"),
+        ("l4s", "prague", "3-dualpi2-20-bursts", "link in use", "cubic", "worse"),
     ],
 )
 def test_what_is_known_of_the_built_in_ones_comes_out(tmp_path, suite, candidate, situation, measure, beside, expected):

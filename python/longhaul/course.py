@@ -88,7 +88,7 @@ def links_over_time(result: Result) -> list[Link]:
 
 
 def events(result: Result) -> pl.DataFrame:
-    """What the script of links did, in the order of time."""
+    """Events of the links' script, in the order of time."""
     kinds = ("link_rate", "link_delay", "link_loss", "link_down", "link_up")
     return result.events.filter(pl.col("kind").is_in(kinds)).sort("time_s", maintain_order=True)
 
@@ -153,18 +153,28 @@ def follows_measurement(content: Mapping[str, Any], link: str, what: str = "rate
     >>> follows_measurement({"link": [{"name": "l", "forward": {"trace": {"rate": "f"}}}]}, "l.forward")
     True
     """
-    adapted = what == "rate" and setting(content, link, "acm")
+    adapted = what == "rate" and adapts(content, link)
     wanders = what in script.wandering(setting(content, link, "wander") or ())
     return bool(adapted or wanders or (setting(content, link, "trace") or {}).get(what))
 
 
-def capacity(
-    result: Result, number: int, steps: Link, times: NDArray[np.float64], *, is_measured: bool
-) -> NDArray[np.float64]:
-    """What a direction of a link could carry until each time since the one before, in bit/s.
+def adapts(content: Mapping[str, Any], link: str) -> bool:
+    """Whether the rate of a direction of a link follows its signal by adaptive coding and modulation: outages are fades then."""
+    return bool(setting(content, link, "acm"))
 
-    That of a measured link follows from what it carried and from the share that this was; while it carried nothing it is not known,
-    and the last value stands for it.
+
+def _up(link: Link) -> Steps:
+    """1 where something could get through, 0 in outages."""
+    return Steps(link.rate.times, tuple(float(rate > 0) for rate in link.rate.values))
+
+
+def capacity(
+    result: Result, number: int, steps: Link, times: NDArray[np.float64], *, is_measured: bool, fades: bool = False
+) -> NDArray[np.float64]:
+    """The rate that a direction of a link could carry until each time since the one before, in bit/s.
+
+    That of a measured link, and of one that follows its signal, follows from what it carried and from the share that this was; while it
+    carried nothing it is not known, and the last value stands for it. With `fades` nothing gets through in outages, whatever is sent.
     """
     if is_measured:
         frame = result.links.filter((pl.col("link") == number) & (pl.col("utilisation") > 0)).sort("time_s")
@@ -177,5 +187,5 @@ def capacity(
         starts = np.minimum(np.append(0, ends[:-1]), np.maximum(ends - 1, 0))
         counts = np.maximum(ends - starts, 1)
         means: NDArray[np.float64] = np.where(ends > 0, (sums[ends] - sums[starts]) / counts, rate[0])
-        return means
+        return means * _up(steps).mean(times) if fades else means
     return steps.rate.mean(times)

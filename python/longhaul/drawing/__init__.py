@@ -54,7 +54,10 @@ class Drawing:
 
 def of_document(document: Document, changes: core.Overrides = ()) -> Drawing:
     """The drawing of a scenario, without a run; raises `ScenarioError` if something is wrong with it."""
-    return Drawing(network_of(tomllib.loads(core.resolve(document, changes)[0])))
+    content = tomllib.loads(core.resolve(document, changes)[0])
+    made = Drawing(network_of(content))
+    over_time.add_delays(made.network, content, document.folder)
+    return made
 
 
 def of_summary(summary: Mapping[str, Any], content: Mapping[str, Any]) -> Drawing:
@@ -63,7 +66,8 @@ def of_summary(summary: Mapping[str, Any], content: Mapping[str, Any]) -> Drawin
 
 
 def of_result(result: Result, content: Mapping[str, Any]) -> Drawing:
-    """The same with what only time series have: the course of rates; `content` as in `of_summary`."""
+    """The drawing of a run with what only time series have: the course of rates; `content` as in `of_summary`."""
     made = of_summary(result.summary, content)
     over_time.add_courses(made.network, result, content)
+    over_time.add_delays(made.network, content, None)
     return made

@@ -1,4 +1,4 @@
-"""What a drawing shows: nodes, links, groups of flows on their way, middleboxes; of a scenario, or of a result with its numbers."""
+"""The content of a drawing: nodes, links, groups of flows on their way, middleboxes; of a scenario, or of a result with its numbers."""
 
 from __future__ import annotations
 
@@ -44,10 +44,19 @@ class Way:
     outages: list[tuple[float, float]] = field(default_factory=list)
     #: Of a result; of directions that are alike the means, and of losses the sums.
     metrics: Mapping[str, Any] = field(default_factory=dict)
+    #: The longest delay in s, where it moves and `delay` is the least.
+    longest: float | None = None
     #: The numbers of all directions that it stands for.
     alike: list[int] = field(default_factory=list)
     #: What it has over time, from 0 to 1 of its greatest, and what that is: a measured rate, or what was carried over grants.
     course: tuple[str, list[float]] | None = None
+
+    @property
+    def delays(self) -> str:
+        """Its delay in words, or how far it moves."""
+        if self.longest is None:
+            return quantity(self.delay, "s")
+        return f"{quantity(self.delay, 's')} to {quantity(self.longest, 's')}"
 
     @property
     def use(self) -> float | None:
@@ -214,7 +223,7 @@ def _links(found: Mapping[str, Any], content: Mapping[str, Any], one_of_each: Al
 
 
 def _events(section: Mapping[str, Any], duration: float) -> tuple[list[str], list[tuple[float, float]]]:
-    """What happens on a direction besides queueing, in words; and the times at which it is down, in s."""
+    """Events on a direction besides queueing, in words; and the times at which it is down, in s."""
     texts: list[str] = []
     loss = section.get("loss")
     if loss is not None and (text := _loss(loss)):
@@ -247,7 +256,7 @@ def _events(section: Mapping[str, Any], duration: float) -> tuple[list[str], lis
         texts.append(SATELLITES)
     if wander := section.get("wander"):
         texts.append(f"{' and '.join(script.wandering(wander))} at random")
-    texts += [word for word in ("jitter", "reordering", "corruption", "duplication") if section.get(word)]
+    texts += [word for word in ("jitter", "reordering", "slots", "corruption", "duplication") if section.get(word)]
     if section.get("half_duplex"):
         texts.append("half duplex")
     if section.get("arq"):
@@ -289,7 +298,7 @@ def _loss(loss: Any) -> str:
 
 
 def _planned(content: Mapping[str, Any]) -> dict[str, Any]:
-    """What a run's summary would have of nodes, links, ways and middleboxes; `content` is the resolved scenario."""
+    """A summary, as a run would have it, of nodes, links, ways and middleboxes; `content` is the resolved scenario."""
     sections = [dict(one) for one in content.get("link", ())]
     if "dumbbell" in content:
         sections.insert(0, {**content["dumbbell"]["bottleneck"], "name": "bottleneck", "ends": ["left", "right"]})

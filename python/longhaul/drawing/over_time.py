@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .network import ADAPTED, MEASURED, ON_REQUEST, POINTS, Network
+from .. import core, toml
+from ..document import Document
+from ..errors import LonghaulError
+from ..script import seconds
+from .network import ADAPTED, MEASURED, ON_REQUEST, POINTS, SATELLITES, Network
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,6 +59,30 @@ def of_result(made: Network, result: Result) -> dict[str, Any] | None:
     return {"times": [round(float(time), 6) for time in times[edges]], "ways": found} if found else None
 
 
+def add_delays(made: Network, content: Mapping[str, Any], folder: Path | None) -> None:
+    """How far the delays of links move that follow satellites, a measurement or a random course; `content` is the resolved scenario, and
+    its files begin at `folder`. Without the files they stay unknown.
+    """
+    moving = [way for link in made.links.values() for way in link.ways if any(_moves(text) for text in way.events)]
+    if not moving:
+        return
+    length = seconds((content.get("run") or {}).get("duration"))
+    times = [length * step / _TIMES for step in range(_TIMES)]
+    document = Document(toml.document(dict(content)), "the drawing", folder=folder)
+    for way in moving:
+        try:
+            found = [delay for _, delay in core.course(document, way.number, times)]
+        except LonghaulError:
+            return
+        if min(found) < max(found):
+            way.delay, way.longest = min(found), max(found)
+
+
+def _moves(text: str) -> bool:
+    """Whether a delay may move for what stands beside the link."""
+    return text in (SATELLITES, MEASURED) or text.endswith(" at random")
+
+
 def add_courses(made: Network, result: Result, content: Mapping[str, Any]) -> None:
     """Gives directions that follow a measurement or their signal their rate over time, and those with grants what they carried."""
     if not result.has_tables:
@@ -75,7 +104,8 @@ def add_courses(made: Network, result: Result, content: Mapping[str, Any]) -> No
                 name = str(result.summary["links"][way.number]["name"])
                 if not course.follows_measurement(content, name):
                     continue  # its delay or its loss alone is measured
-                values = course.capacity(result, way.number, scripts[way.number], times, is_measured=True)
+                fades = course.adapts(content, name)
+                values = course.capacity(result, way.number, scripts[way.number], times, is_measured=True, fades=fades)
             if len(times) < 2 or not np.nanmax(values, initial=0.0):
                 continue
             edges = np.linspace(0, len(times), min(POINTS, len(times)) + 1).astype(int)

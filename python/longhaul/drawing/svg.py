@@ -146,7 +146,7 @@ def _short(queue: str) -> str:
 
 
 def _delay(link: Link) -> str:
-    values = list(dict.fromkeys(quantity(way.delay, "s") for way in link.ways))
+    values = list(dict.fromkeys(way.delays for way in link.ways))
     return " / ".join(values)
 
 
@@ -207,7 +207,7 @@ def drawn(made: Network, *, upright: bool = False, standalone: bool = False) -> 
 
 
 def _wires(sheet: _Sheet) -> Iterator[str]:
-    """What joins links with their nodes, and private hosts with theirs."""
+    """Lines that join links with their nodes, and private hosts with theirs."""
     for name, (first, last) in sheet.layout.ends.items():
         keys = [first, f"link {name}", *sheet.layout.passes.get(name, ()), last]
         for one, two in itertools.pairwise(keys):
@@ -412,7 +412,7 @@ def _told(link: Link) -> str:
     """All that is known of a link, in lines."""
     lines = [link.label, *_others(link.alike)]
     for way in link.ways:
-        parts = [_rate(way), f"{quantity(way.delay, 's')} one way", f"queue {way.queue}", *way.events]
+        parts = [_rate(way), f"{way.delays} one way", f"queue {way.queue}", *way.events]
         if way.use is not None:
             parts.append(f"{_shown_use(way).removesuffix(' used')} of the rate used")
         for metric, words, unit in _MEASURED:

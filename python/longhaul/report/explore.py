@@ -510,9 +510,10 @@ def _capacity(
     most = float(np.nanmax(rows, initial=0.0))
     if link is None or not most:
         return None
-    is_measured = course.follows_measurement(content_of(result), str(link["name"]))
+    content, name = content_of(result), str(link["name"])
+    is_measured, fades = course.follows_measurement(content, name), course.adapts(content, name)
     steps = links[number]
-    values = course.capacity(result, number, steps, times, is_measured=is_measured)
+    values = course.capacity(result, number, steps, times, is_measured=is_measured, fades=fades)
     if not np.isfinite(values).any() or most < _NEAR * float(np.nanmedian(values)):
         return None
     constant = "" if is_measured or not steps.rate.constant else f", {quantity(steps.rate.values[0], 'bit/s')}"
@@ -770,7 +771,7 @@ def _strip(times: Sequence[float], span: float) -> dict[str, Any]:
 
 
 def _alt(title: str, unit: str, names: list[str], rows: NDArray[np.float64]) -> str:
-    """What a figure shows, in words: of each line the mean and the range, or of many lines those of all."""
+    """A figure in words: of each line the mean and the range, or of many lines those of all."""
     known = rows[np.isfinite(rows)]
     if not len(known):
         return f"{title}: no values."

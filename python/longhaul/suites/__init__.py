@@ -38,7 +38,7 @@ def is_result(directory: Path) -> bool:
 
 
 def content_of(directory: Path) -> dict[str, Any]:
-    """What a suite found, of its result directory; raises `ResultError` if the file is damaged."""
+    """The findings of a suite, of its result directory; raises `ResultError` if the file is damaged."""
     content = read_json(directory / CONTENT)
     if not isinstance(content, dict) or content.get("kind") != "suite":
         raise ResultError(f"{directory / CONTENT} is damaged; the same `longhaul suite` command makes it again")

@@ -1,4 +1,4 @@
-"""What is tried, from the words of a command: names, files with settings, classes in Python."""
+"""Entries from the words of a command: names, files with settings, classes in Python."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _of_file(path: Path, table: str) -> Entry:
     if set(content) - {table} and table in content:
         other = sorted(set(content) - {table})[0]
         raise LonghaulError(f"{printed(path)}: {other!r} beside [{table}]: a candidate is the table {table} alone")
-    return Entry(re.sub(r"[^A-Za-z0-9_-]+", "-", path.stem), settings)
+    return Entry(re.sub(r"[^A-Za-z0-9_-]+", "-", path.stem), settings, printed(path))
 
 
 def of_class(text: str) -> Entry:

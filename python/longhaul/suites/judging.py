@@ -87,7 +87,7 @@ def compare(
 
 
 def verdict(measure: Measure, found: Difference, other: float, bounds: tuple[bool, bool] = (False, False)) -> Word:
-    """What a difference means: certain and large enough, certainly too small to count, or neither.
+    """The word for a difference: certain and large enough, certainly too small to count, or neither.
 
     >>> gain = Measure("goodput", "goodput_bps")
     >>> [verdict(gain, Difference(d, d - 1, d + 1, 5), 10.0) for d in (5.0, -5.0, 0.8)]

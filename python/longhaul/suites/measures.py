@@ -50,7 +50,7 @@ def drops(link: str) -> Measure:
 
 
 def left_to(group: str, like: str) -> Measure:
-    """What another flow has beside the entry, judged by what it has beside its own kind, the entry `like`.
+    """Goodput of another flow beside the entry, judged by what it has beside its own kind, the entry `like`.
 
     It is the loss of throughput of draft-irtf-iccrg-tcpeval-01, section 6.1.3, and the harm of Ware et al., HotNets 2019.
     """

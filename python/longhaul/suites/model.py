@@ -17,10 +17,12 @@ Metrics = Mapping[str, float | None]
 
 @dataclass(frozen=True)
 class Entry:
-    """What is tried: a congestion control with settings of its flow's `tcp`, or a queue with the link's `queue`."""
+    """A congestion control with settings of its flow's `tcp`, or a queue with the link's `queue`."""
 
     name: str
     settings: Mapping[str, Any]
+    #: The file that has the settings, if one does.
+    file: str = ""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ _TRIAL = '"3 s"'
 
 @dataclass(frozen=True)
 class Made:
-    """What a suite is at work on: the situations, the entries, and the runs of both under each seed."""
+    """A suite at work: the situations, the entries, and the runs of both under each seed."""
 
     suite: Suite
     candidates: Sequence[Entry]
@@ -56,7 +57,7 @@ def plan(
             try:
                 text, run_ids = core.resolve_seeds(document, (), range(first_seed, first_seed + scale.seeds))
             except ScenarioError as error:
-                raise ScenarioError(f"{entry.name} in {situation.name}: {error}") from None
+                raise ScenarioError(_blamed(entry, situation, str(error))) from None
             largest = larger(largest, estimate(text, False))
             parameters = {"situation": situation.name, "entry": entry.name}
             points.append(Point(len(points), parameters, document, (), weight=situation.weight))
@@ -67,6 +68,20 @@ def plan(
         f"suite {suite.name}", ("situation", "entry"), scale.seeds, first_seed, identity, runs, (largest, largest)
     )
     return Made(suite, candidates, entries, situations, planned)
+
+
+#: Where a message about a scenario begins that somebody's file is no part of, and the place in it.
+_PLACE = re.compile(r"scenario '.*':\d+:\d+: (?:(?:flow|link)\.[^.:]+\.)?(?:forward\.|reverse\.)?")
+
+
+def _blamed(entry: Entry, situation: Situation, error: str) -> str:
+    """An error in an entry: of settings in a file by the name of that file, and not by a line of the suite's scenario."""
+    place = _PLACE.match(error) if entry.file else None
+    if place is None:
+        return f"{entry.name} in {situation.name}: {error}"
+    first, *rest = error[place.end() :].splitlines()
+    helping = [line for line in rest if line.startswith("help: ")]
+    return "\n".join([f"{entry.file}: {first} (in the situation {situation.name})", *helping])
 
 
 def _chosen(suite: Suite, situations: Sequence[Situation], only: Sequence[str]) -> Sequence[Situation]:
@@ -95,7 +110,7 @@ def try_classes(made: Made) -> None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a suite: values by situation, measure and entry, comparisons of each candidate, and what the runs took."""
+    """The outcome of a suite: values by situation, measure and entry, comparisons of each candidate, and what the runs took."""
 
     made: Made
     values: Mapping[tuple[str, str, str], Values]

@@ -1,4 +1,4 @@
-"""What a suite prints and writes: ten lines about each candidate, tables of values and comparisons, and all of it as JSON."""
+"""Output of a suite: ten lines about each candidate, tables of values and comparisons, and all of it as JSON."""
 
 from __future__ import annotations
 
