@@ -1,4 +1,4 @@
-"""What explanations, advice and estimates need of the kinds of applications."""
+"""Facts that explanations, advice and estimates need of the kinds of applications."""
 
 from __future__ import annotations
 

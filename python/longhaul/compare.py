@@ -62,7 +62,7 @@ def compare(first: Result, second: Result) -> list[Row]:
 
 
 def _of_flow(first: dict[str, Any], second: dict[str, Any], kinds: dict[str, str]) -> list[str]:
-    """What is compared of a flow: its application's QoE, a transfer's goodput too, then what the network saw of it."""
+    """The compared metrics of a flow: its application's QoE, a transfer's goodput too, then what the network saw of it."""
     kind = kinds.get(str(first["group"]), "streams")
     common = [name for name in first["metrics"] if name in second["metrics"]]
     chosen = qoe.of_flow(common or first["metrics"], kind)
@@ -70,7 +70,7 @@ def _of_flow(first: dict[str, Any], second: dict[str, Any], kinds: dict[str, str
 
 
 def label(result: Result) -> str:
-    """What to call a result: the kernel that was emulated with, or the simulator."""
+    """The name of a result: the kernel that was emulated with, or the simulator."""
     emulation = result.summary.get("emulation")
     return f"Linux {emulation['kernel'].split('-')[0]}" if emulation else "simulated"
 
@@ -102,7 +102,7 @@ def directories(results: Sequence[Result]) -> list[str]:
 
 
 def heads(results: Sequence[Result]) -> list[str]:
-    """What to call results side by side: the scenarios' names; where these are the same, the directories of those that are kept and
+    """Names of results side by side: the scenarios' names; where these are the same, the directories of those that are kept and
     letters for the others.
 
     >>> heads([Result({"name": "x"}), Result({"name": "x"})]), heads([Result({"name": "x"}), Result({"name": "y"})])

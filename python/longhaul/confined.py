@@ -49,7 +49,7 @@ def check_tables() -> None:
 
 
 def explanation(allowed: int) -> str:
-    """What to print where the limit, in bytes, did not suffice."""
+    """A message for where the limit, in bytes, did not suffice."""
     return (
         f"the address space of {allowed / 1e6:,.0f} MB that `ulimit -v` allows does not suffice; allow more with `ulimit -v unlimited`:"
         " a run needs some 400 MB and what it simulates; tables and reports need 1,500 MB, and more with many processors. Most of it is"

@@ -113,7 +113,7 @@ def module_of(path: Path) -> ModuleType:
 
 
 def digest(control: type) -> str:
-    """What distinguishes a class from another version of itself: a digest of the source of it and its bases, or of their byte code.
+    """A mark that distinguishes a class from another version of itself: a digest of the source of it and its bases, or of their byte code.
 
     Of a class that `of_file` has read, the whole file counts.
     """

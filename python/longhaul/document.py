@@ -51,7 +51,7 @@ def read(path: Path) -> Document:
 
 
 def _of_result(path: Path) -> str:
-    """What to do with a result that was given as a scenario."""
+    """The remedy for a result that was given as a scenario."""
     if not (path / "scenario.toml").is_file():
         return ""
     return f"; it is a result: its scenario is {printed(path / 'scenario.toml')}, and `longhaul explain {printed(path)}` and `longhaul report` read the result"
@@ -94,7 +94,7 @@ def _meant(path: Path) -> str:
 
 
 def _content(path: Path) -> bytes:
-    """What is in a file, at most one byte more than a scenario may have: a device has no end."""
+    """The content of a file, at most one byte more than a scenario may have: a device has no end."""
     # Opening a named pipe waits for a writer, for ever if none comes.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(descriptor, "rb") as stream:

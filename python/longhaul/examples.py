@@ -29,7 +29,7 @@ class Example:
         return self.name + self.ending
 
     def command(self, folder: str | Path = ".") -> str:
-        """What runs its copy in this folder.
+        """The command that runs its copy in this folder.
 
         >>> example("geo-one-flow").command("here")
         'longhaul run here/geo-one-flow.toml --report'

@@ -54,7 +54,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of an expectation, in a run or at one point of a sweep."""
+    """The outcome of an expectation, in a run or at one point of a sweep."""
 
     expectation: Expectation
     #: The point, as text; empty for a run.
@@ -127,7 +127,7 @@ def _bound(expectation: str, text: str, metric: str) -> float:
 
 
 def of_run(result: Result, wanted: Sequence[Expectation]) -> list[Outcome]:
-    """What came of expectations in one run; raises `ResultError` for a metric that it has not."""
+    """Outcomes of expectations in one run; raises `ResultError` for a metric that it has not."""
     values = all_metrics(result.summary)
     outcomes = []
     for one in wanted:
@@ -141,7 +141,7 @@ def of_run(result: Result, wanted: Sequence[Expectation]) -> list[Outcome]:
 
 
 def of_sweep(sweep: SweepResult, wanted: Sequence[Expectation]) -> list[Outcome]:
-    """What came of expectations at the points of a sweep; raises `ResultError` for metrics and points that it has not."""
+    """Outcomes of expectations at the points of a sweep; raises `ResultError` for metrics and points that it has not."""
     import polars as pl
 
     outcomes = []

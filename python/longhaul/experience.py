@@ -85,7 +85,7 @@ class Experience:
         return unit_of(metric or self.first)
 
     def word(self, metric: str | None = None) -> str:
-        """What a metric is called."""
+        """The name of a metric in words."""
         return _WORDS[metric or self.first]
 
 

@@ -45,7 +45,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Inventory:
-    """What a directory's list states."""
+    """The list of a directory's files."""
 
     files: Mapping[str, Entry]
     #: The build of the simulator that made the result.

@@ -35,7 +35,7 @@ class TooLarge(LonghaulError):
 
 @dataclass(frozen=True)
 class Estimate:
-    """What one run is expected to take, in bytes."""
+    """The expected size of one run, in bytes."""
 
     flows: int = 0
     memory: int = 0
@@ -67,7 +67,7 @@ class Estimate:
 
 
 def estimate(resolved: str, tables: bool = True) -> Estimate:
-    """What a run of a resolved scenario (TOML) takes; `tables` is whether its time series are written."""
+    """The size of a run of a resolved scenario (TOML); `tables` is whether its time series are written."""
     return estimate_of(tomllib.loads(resolved), tables)
 
 
@@ -100,7 +100,7 @@ def larger(one: Estimate, other: Estimate) -> Estimate:
 
 
 def check(expected: Estimate, wanted: bool) -> str | None:
-    """What to remark before a run, if it is large; raises `TooLarge` if it is too large to be made unasked."""
+    """A remark before a run, if it is large; raises `TooLarge` if it is too large to be made unasked."""
     too_long = expected.result > LARGEST
     if (too_long or expected.memory > LARGEST_MEMORY) and not wanted:
         ways = ["--large makes it all the same"]

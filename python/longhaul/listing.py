@@ -1,4 +1,4 @@
-"""What a scenario can be made of, by kind: the registry's algorithms and metrics, everything else from the schema."""
+"""Parts that a scenario can be made of, by kind: the registry's algorithms and metrics, everything else from the schema."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def catalogue() -> dict[str, list[dict[str, Any]]]: ...
 @overload
 def catalogue(kind: str) -> list[dict[str, Any]]: ...
 def catalogue(kind: str | None = None) -> dict[str, list[dict[str, Any]]] | list[dict[str, Any]]:
-    """What a scenario can be made of, as `longhaul list` shows it: entries by kind, or those of one kind.
+    """Parts that a scenario can be made of, as `longhaul list` shows them: entries by kind, or those of one kind.
 
     An entry has `name`, `summary`, `parameters` and `source`; a metric the fields that the core gives it. Raises `LonghaulError` if
     there is no such kind.

@@ -29,7 +29,7 @@ _EMPTY_DISK = frozenset({"lost+found"})
 
 
 def kind_of(directory: Path) -> str | None:
-    """What a directory holds: a "run", a "sweep" or a "study"; `None` if it is none of them. Damage does not count."""
+    """The kind of result in a directory: a "run", a "sweep" or a "study"; `None` if it is none of them. Damage does not count."""
     listed = _listed(directory)
     if "manifest.json" in listed:
         return "sweep"
@@ -70,7 +70,7 @@ def is_longhaul_result(directory: Path) -> bool:
 
 
 def damage_of(directory: Path) -> str | None:
-    """What is wrong with a run or a sweep that cannot be read; `None` if nothing is, or it is neither."""
+    """The damage of a run or a sweep that cannot be read; `None` if nothing is, or it is neither."""
     kind = kind_of(directory)
     return None if kind is None else _fault(directory / (_LAST if kind == "run" else "manifest.json"))
 
@@ -339,7 +339,7 @@ def _move_into(partial: Path, place: Path, run_id: str | None, force: bool) -> N
 
 
 def _kept(place: Path, known: Iterable[str], run_id: str | None) -> set[str]:
-    """What stays when a run is made again: report and figures, if it is the same one."""
+    """Files that stay when a run is made again: report and figures, if it is the same one."""
     same = run_id is not None and run_id_of(place) == run_id
     return {name for name in known if same and name.startswith(_MADE_FROM_RESULTS)}
 

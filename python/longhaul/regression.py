@@ -1,4 +1,4 @@
-"""What changed between two results beyond a tolerance: of two runs every metric, of two sweeps every point's means."""
+"""Changes between two results beyond a tolerance: of two runs every metric, of two sweeps every point's means."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class Result:
 
     @property
     def warnings(self) -> list[dict[str, str]]:
-        """What silently limits a flow, or makes a number doubtful: `code`, `object`, `message`."""
+        """Warnings of what silently limits a flow, or makes a number doubtful: `code`, `object`, `message`."""
         return list(self.summary.get("warnings", []))
 
     @cached_property
@@ -164,7 +164,7 @@ class Result:
 
     @cached_property
     def events(self) -> pl.DataFrame:
-        """What happened when: starts, recoveries, timeouts, drops, changes of a link."""
+        """Events with their times: starts, recoveries, timeouts, drops, changes of a link."""
         return self._table("events.parquet")
 
     @cached_property
@@ -188,7 +188,7 @@ class Result:
 
     @cached_property
     def timing(self) -> dict[str, float]:
-        """What the run cost: wall-clock and CPU seconds, packets per CPU-second, peak memory. Not reproducible."""
+        """The cost of the run: wall-clock and CPU seconds, packets per CPU-second, peak memory. Not reproducible."""
         try:
             found = read_json(self._file("timing.json"))
         except ResultError:

@@ -28,7 +28,7 @@ _SHOWN = 40
 
 @with_config(_CONFIG)
 class Definition(TypedDict):
-    """What a metric is."""
+    """Unit, title and formula of a metric."""
 
     unit: str
     title: str
@@ -137,7 +137,7 @@ class Node(TypedDict):
 
 @with_config(_CONFIG)
 class Warned(TypedDict):
-    """What qualifies the numbers."""
+    """A warning that qualifies the numbers."""
 
     code: str
     object: str
@@ -191,7 +191,7 @@ class FailedRun(TypedDict):
 
 @with_config(_CONFIG)
 class _AnyManifest(TypedDict):
-    """What the manifests of all sweeps have."""
+    """Fields of the manifests of all sweeps."""
 
     longhaul: str
     kind: str
@@ -259,7 +259,7 @@ def _of_today(manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_definitions(file: Path) -> dict[str, Any]:
-    """What a sweep's metrics are; raises `ResultError`."""
+    """Definitions of a sweep's metrics; raises `ResultError`."""
     return _read(file, dict[str, Definition])
 
 

@@ -1,4 +1,4 @@
-"""What happens to a link by its script, as far as it can be known without drawing random numbers.
+"""Events of a link by its script, as far as it can be known without drawing random numbers.
 
 A result has the times of its run among its events (`link_rate`, `link_delay`, `link_down`); here are those of a scenario: without
 jitter and drift, and outages at random with their mean times.

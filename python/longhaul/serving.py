@@ -146,7 +146,7 @@ class Server(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/{self.token}/"
 
     def results(self) -> list[Found]:
-        """What was found, at most `_FRESH_S` old."""
+        """The results that were found, at most `_FRESH_S` old."""
         with self._lock:
             when, found = self._scanned
             if time.monotonic() - when > _FRESH_S or not found:
@@ -676,7 +676,7 @@ def _live_page(one: Found) -> str:
 
 
 def _compared_sweeps(first: Found, second: Found) -> str:
-    """What differs between two sweeps by more than 2 %, point by point."""
+    """Differences of more than 2 % between two sweeps, point by point."""
     results = _loaded(first), _loaded(second)
     found, compared = regression.changes(*results, 0.02)
     # A point of one sweep alone is no difference between both.
@@ -713,7 +713,7 @@ def _loaded(found: Found) -> Result | SweepResult:
 
 
 def _options(choices: list[Found], chosen: Found) -> str:
-    """What can be chosen, with one that is chosen at first."""
+    """The choices of a list, with one that is chosen at first."""
     return "".join(
         f'<option value="{one.id}"{" selected" if one is chosen else ""}>'
         f"{escape(f'{one.name} (sweep)' if one.kind == 'sweep' else one.name)}</option>"
@@ -731,7 +731,7 @@ _COLUMNS = {
 
 
 def _metrics(one: Found) -> dict[str, tuple[float, str]]:
-    """What a run has of the columns that can be chosen: the number by which it is sorted, and what is shown."""
+    """A run's values in the columns that can be chosen: the number by which it is sorted, and what is shown."""
     if one.kind != "run":
         return {}
     try:
@@ -771,7 +771,7 @@ def _standing(scale: Path) -> str:
 
 
 def _line(one: Found) -> tuple[str, str]:
-    """What a result is, and its first numbers."""
+    """A result in a line, with its first numbers."""
     try:
         if one.kind == "running":
             state = live.read(one.path)

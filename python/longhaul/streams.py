@@ -58,7 +58,7 @@ class _Standard(io.FileIO):
         return memoryview(data).nbytes
 
     def failed(self, error: OSError) -> None:
-        """What a failure means for the command."""
+        """The end of a command after a failure."""
 
 
 class _Messages(_Standard):

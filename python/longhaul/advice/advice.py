@@ -75,7 +75,7 @@ class Row:
 
     @property
     def title(self) -> str:
-        """What is changed."""
+        """The change in words."""
         return self.remedy.title
 
     @property
@@ -152,7 +152,7 @@ class LeastChange:
 
     @property
     def title(self) -> str:
-        """What is changed, with the numbers."""
+        """The change in words, with the numbers."""
         title = self.row.title
         return "; ".join(
             [title, *(f"{one.what} of {one.least.text}" for one in self.turned if one.least.text not in title)]
@@ -424,7 +424,7 @@ def _has(trial: Trial, seed: int, name: str, metric: str) -> bool:
 
 
 def _costs(trial: Trial, base: Trial, found: Diagnosis, after: Diagnosis, seed: int) -> list[str]:
-    """What others pay: neighbours' experiences, the queue that they share, data that a proxy would lose with it."""
+    """Costs for others: neighbours' experiences, the queue that they share, data that a proxy would lose with it."""
     costs = []
     for name, old in base.qoe[seed].items():
         new = trial.qoe[seed].get(name)

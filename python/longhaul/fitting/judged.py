@@ -91,7 +91,7 @@ class Fit:
         ]
 
     def notes(self) -> list[str]:
-        """What the numbers do not show."""
+        """Limits of what the numbers show."""
         tables = [f"tables leave out the rarest {100 * RAREST} % at each end"] if self.scores else []
         return [*self.measured.notes, *tables]
 

@@ -1,4 +1,4 @@
-"""What was measured of a link, from files."""
+"""Measurements of a link, from files."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Losses:
 
 @dataclass
 class Measured:
-    """What was measured of a link; `None` what was not."""
+    """Measurements of a link; `None` what was not measured."""
 
     down: Series | None = None
     up: Series | None = None

@@ -75,7 +75,7 @@ def draw(first: Result, second: Result, flows: Sequence[int] | None = None) -> F
 
 
 def _limits(axes: Axes, result: Result, shown: Sequence[int]) -> None:
-    """What an equal share of the path is for these flows: for one flow what its link carries of payload."""
+    """An equal share of the path for these flows: for one flow what its link carries of payload."""
     links = course.links_over_time(result)
     shares = lines.distinct_limits(result, list(shown), partial(course.equal_share, result, links))
     for number, share in enumerate(shares):

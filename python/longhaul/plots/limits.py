@@ -1,4 +1,4 @@
-"""What limited each flow: the shares of its time, stacked."""
+"""The shares of each flow's time under each limit, stacked."""
 
 from __future__ import annotations
 

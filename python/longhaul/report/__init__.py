@@ -197,7 +197,7 @@ def _shown(shown: Sequence[dots.Shown]) -> dict[str, Any]:
 
 
 def _alt_of(sweep: SweepResult, metric: str, parameter: str | None) -> str:
-    """What a sweep's figure shows, in words."""
+    """A sweep's figure in words."""
     means = [
         float(value) for value in sweep.cells.filter(sweep.cells["metric"] == metric)["mean"].drop_nulls().to_list()
     ]

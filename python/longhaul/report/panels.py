@@ -304,7 +304,7 @@ def _axis(axis: Any, bounds: tuple[float, float], scale: str) -> dict[str, Any]:
 
 
 def _alt(panel: dict[str, Any], series: Sequence[dict[str, Any]]) -> str:
-    """What a panel shows, in words: of each named line where it goes from and to."""
+    """A panel in words: of each named line where it goes from and to."""
     parts = []
     for one in series:
         known = [(x, y) for x, y in zip(one["x"], one["y"], strict=True) if math.isfinite(y)]

@@ -187,7 +187,7 @@ class _Board:
         self._noted[run_id] = note
 
     def news(self) -> dict[str, Note]:
-        """What was noted since the last call."""
+        """Notes since the last call."""
         noted, self._noted = self._noted, {}
         return noted
 

@@ -1,4 +1,4 @@
-"""What a sweep will cost, from short probe runs of some of its points."""
+"""The expected cost of a sweep, from short probe runs of some of its points."""
 
 from __future__ import annotations
 

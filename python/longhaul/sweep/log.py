@@ -51,7 +51,7 @@ _LEVEL = 1
 
 
 class Texts(NamedTuple):
-    """What is kept of a run without time series."""
+    """Scenario and summary of a run without time series."""
 
     run_id: str
     scenario: bytes

@@ -44,7 +44,7 @@ class Plan:
     largest_sizes: tuple[Estimate, Estimate] = (Estimate(), Estimate())
 
     def largest(self, tables: bool) -> Estimate:
-        """What the largest run takes, with or without its time series."""
+        """The size of the largest run, with or without its time series."""
         return self.largest_sizes[tables]
 
     @cached_property

@@ -17,7 +17,7 @@ from ..document import Document
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """What the runs of a point have in common: all but the seed."""
+    """The common part of the runs of a point: all but the seed."""
 
     #: Its number.
     cell: int

@@ -188,7 +188,7 @@ class Lab:
 
 
 def _measured(summary: Mapping[str, Any]) -> list[Any]:
-    """What two runs without randomness have in common."""
+    """The common metrics of two runs without randomness."""
     return [one["metrics"] for one in (*summary["flows"], *summary["links"])]
 
 

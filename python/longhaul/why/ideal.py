@@ -85,7 +85,7 @@ def ideal_of(case: Case, qoe: Experience) -> Ideal | None:
 
 
 def written(app: Mapping[str, Any]) -> float | None:
-    """What an application of a stream writes on average, in bit/s; `None` where that is drawn or depends on the path.
+    """The rate that an application of a stream writes on average, in bit/s; `None` where that is drawn or depends on the path.
 
     >>> written({"kind": "cbr", "rate": "64 kbit/s"}), written({"kind": "on_off", "rate": "2 Mbit/s", "on": "1 s", "off": {"exponential": "3 s"}})
     (64000.0, 500000.0)

@@ -50,7 +50,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Tried:
-    """What was taken away alone, and its effect."""
+    """A thing that was taken away alone, and its effect."""
 
     clause: str
     cause: str
@@ -70,7 +70,7 @@ class Tried:
 
 @dataclass
 class Waterfall:
-    """What limits one group."""
+    """The limits of one group."""
 
     group: str
     count: int

@@ -16,7 +16,7 @@ _BEYOND = 1.05
 
 
 def paragraph(found: Waterfall, seeds: int = 1) -> str:
-    """What limits a group, by effect; then what made no difference, and how much stays unexplained."""
+    """Limits of a group, by effect; then what made no difference, and how much stays unexplained."""
     return " ".join(part for part in parts(found) if part)
 
 
@@ -106,7 +106,7 @@ def _unexplained(found: Waterfall) -> str:
 
 
 def _outcomes(found: Waterfall) -> list[str]:
-    """What came of each step. Of several seeds these are means: where the run as it is is far from that, both are named."""
+    """Outcomes of each step. Of several seeds these are means: where the run as it is is far from that, both are named."""
     before = [found.value, *(step.value for step in found.steps)]
     return [
         f"{step.after} instead of {step.before} on average"
