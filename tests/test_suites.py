@@ -459,7 +459,7 @@ def test_both_cells_of_a_pair_are_one_run():
         (["leo", "-c", "none.toml"], "cannot read the settings none.toml"),
         (["leo", "-c", "bad.toml"], "not TOML"),
         (["leo", "-c", "other.toml"], "'run' beside [tcp]"),
-        (["leo", "-c", "wrong.toml"], "wrong in profile"),
+        (["leo", "-c", "wrong.toml"], "wrong.toml: unknown field `congestoin`"),
         (["leo", "-c", "hybla", "--only", "moon"], "has no such situation; they are profile, orbits"),
         (["leo", "-c", "hybla", "--changed", "often"], "--changed 'often'"),
         (["empty.py"], "it has no SUITE"),
