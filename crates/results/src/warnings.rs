@@ -32,13 +32,14 @@ const RTO_AFTER_SYN_LOSS: Duration = Duration::from_secs(3);
 const ENOUGH_EVENTS: f64 = 10.0;
 
 /// Codes of warnings that follow from the settings alone: they are the same before a run and after it.
-pub const OF_SETTINGS: [&str; 8] = [
+pub const OF_SETTINGS: [&str; 9] = [
     "missing_companions",
     "unused_slow_start",
     "average_window",
     "probe_rtt",
     "unused_link",
     "queue_below_a_packet",
+    "packets_above_the_mtu",
     "untouched_by_middlebox",
     "exclusive_hops",
 ];
