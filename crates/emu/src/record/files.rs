@@ -325,10 +325,9 @@ fn scenario(
         ("forward", "there_ms", "there_percent", "up.csv"),
         ("reverse", "back_ms", "back_percent", "down.csv"),
     ] {
-        let _ = write!(scenario, "\n[link.{side}]\n");
         let is_measured = flows.contains(&side);
         if !is_measured {
-            let _ = writeln!(scenario, "rate = \"{ASSUMED_RATE}\"");
+            let _ = write!(scenario, "\n[link.{side}]\nrate = \"{ASSUMED_RATE}\"\n");
         }
         let _ = write!(scenario, "\n[link.{side}.trace]\n");
         if is_measured {
