@@ -4,7 +4,7 @@ closed forms that follow them: an equal share of the path, and the base round tr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,30 +113,66 @@ def _steps(pairs: Iterable[tuple[float, float]]) -> Steps:
     return Steps(tuple(t for t, _ in kept), tuple(v for _, v in kept))
 
 
+def ways(result: Result, flow: Mapping[str, Any]) -> list[tuple[float, Mapping[str, Any]]]:
+    """The ways of a flow, each with the time in s from which on it had it: links of data and ACKs, and the round trip without queues."""
+    found = flow.get("ways")
+    if not found:
+        return [(0.0, flow)]
+    changes = [(0.0, 0)]
+    if result.has_tables:
+        rows = result.events.filter((pl.col("kind") == "route") & (pl.col("flow") == flow["id"])).sort("time_s")
+        changes += [(float(at), int(way)) for at, way in rows.select("time_s", "value").iter_rows()]
+    return [(at, found[way]) for at, way in changes]
+
+
+def _over_ways(result: Result, flow: Mapping[str, Any], value: Callable[[Mapping[str, Any]], Steps]) -> Steps:
+    """Steps that are those of each way while a flow has it."""
+    pairs: list[tuple[float, float]] = []
+    had = ways(result, flow)
+    for place, (begin, way) in enumerate(had):
+        end = had[place + 1][0] if place + 1 < len(had) else float("inf")
+        own = value(way)
+        pairs.append((begin, own.at(begin)))
+        pairs += [(time, at) for time, at in zip(own.times, own.values, strict=True) if begin < time < end]
+    return _steps(pairs)
+
+
 def equal_share(result: Result, links: Sequence[Link], flow: dict[str, Any]) -> Steps | None:
     """An equal share of the path for a flow's payload in bit/s, as in `fair_share_bps`, but at each time."""
     constant = flow.get("predicted", {}).get("fair_share_bps")
-    path = flow.get("data_path", [])
-    if all(links[number].rate.constant for number in path):
+    had = ways(result, flow)
+    if len(had) == 1 and all(links[number].rate.constant for number in flow.get("data_path", [])):
         return Steps((0.0,), (float(constant),)) if constant else None
-    shared = [(links[number], float(result.summary["links"][number]["active_flows"])) for number in path]
     payload = flow["mss_bytes"] / (flow["mss_bytes"] + HEADERS)
     access = flow.get("access_rate_bps") or float("inf")
-    times = sorted({time for link, _ in shared for time in link.rate.times})
-    shares = [min(access, *(link.rate.at(time) / flows for link, flows in shared)) * payload for time in times]
-    return _steps(zip(times, shares, strict=True))
+
+    def share(way: Mapping[str, Any]) -> Steps:
+        shared = [
+            (links[number], float(result.summary["links"][number]["active_flows"])) for number in way["data_path"]
+        ]
+        times = sorted({time for link, _ in shared for time in link.rate.times})
+        shares = [min(access, *(link.rate.at(time) / flows for link, flows in shared)) * payload for time in times]
+        return _steps(zip(times, shares, strict=True))
+
+    if any(not way.get("data_path") for _, way in had):
+        return None
+    return _over_ways(result, flow, share)
 
 
-def base_rtt(links: Sequence[Link], flow: dict[str, Any]) -> Steps:
+def base_rtt(result: Result, links: Sequence[Link], flow: dict[str, Any]) -> Steps:
     """The round trip of a full segment and its ACK without queues, in s, at each time."""
-    base = float(flow["base_rtt_s"])
-    crossed = [
-        (links[number], size * 8)
-        for path, size in (("data_path", flow.get("mss_bytes", 0) + HEADERS), ("ack_path", HEADERS))
-        for number in flow.get(path, [])
-    ]
-    times = sorted({0.0, *(time for link, _ in crossed for time in (*link.delay.times, *link.nominal.times))})
-    return _steps((time, base + sum(_slower(link, bits, time) for link, bits in crossed)) for time in times)
+
+    def trip(way: Mapping[str, Any]) -> Steps:
+        base = float(way["base_rtt_s"])
+        crossed = [
+            (links[number], size * 8)
+            for path, size in (("data_path", flow.get("mss_bytes", 0) + HEADERS), ("ack_path", HEADERS))
+            for number in way.get(path, [])
+        ]
+        times = sorted({0.0, *(time for link, _ in crossed for time in (*link.delay.times, *link.nominal.times))})
+        return _steps((time, base + sum(_slower(link, bits, time) for link, bits in crossed)) for time in times)
+
+    return _over_ways(result, flow, trip)
 
 
 def _slower(link: Link, bits: int, time: float) -> float:

@@ -7,7 +7,7 @@ alone, so fast that they take no time themselves, and their round trip is the de
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,11 +38,20 @@ class Delay:
     times: Values
     values: Values
     stepped: bool
+    #: Of the data of a flow whose way changes, over all links of its way: `number` is the first of them.
+    flow: str | None = None
+
+    def name(self, result: Result) -> str:
+        """The flow; or the link, with its ends on a second line."""
+        if self.flow is not None:
+            return self.flow
+        link = result.summary["links"][self.number]
+        return f"{str(link['name']).rsplit('.', 1)[0]}\n({link['from']} → {link['to']})"
 
 
 def delays(result: Result) -> list[Delay]:
     """The directions of links whose delay changes in the run, in the order of the summary; a direction that has the delay of the one
-    before it, as over satellites, is left out.
+    before it, as over satellites, is left out. Before them the ways of flows that change, those that are alike once.
     """
     content = content_of(result)
     length = float(result.summary["duration_s"])
@@ -64,7 +73,27 @@ def delays(result: Result) -> list[Delay]:
                 found.append(made)
     for number, source in moving.items():
         found += _measured(number, source, length, result)
-    return sorted(found, key=lambda one: one.number)
+    return [*_of_flows(result, scripted, length), *sorted(found, key=lambda one: one.number)]
+
+
+def _of_flows(result: Result, links: Sequence[course.Link], length: float) -> list[Delay]:
+    """What the ways of flows are long, where they change: of flows that are alike in this the first."""
+    found: dict[tuple[Any, ...], Delay] = {}
+    for flow in result.summary["flows"]:
+        if not flow.get("ways") or not result.has_tables:
+            continue
+        had = course.ways(result, flow)
+        paths = [[links[number].delay for number in way["data_path"]] for _, way in had]
+        times = sorted({0.0, *(at for at, _ in had), *(at for path in paths for steps in path for at in steps.times)})
+        places = np.searchsorted([at for at, _ in had], times, side="right") - 1
+        values = [sum(steps.at(at) for steps in paths[place]) for at, place in zip(times, places, strict=True)]
+        key = (tuple(times), tuple(values))
+        if len(set(values)) > 1 and key not in found:
+            first = flow["data_path"][0] if flow["data_path"] else 0
+            found[key] = Delay(
+                first, np.array([*times, length]), np.array([*values, values[-1]]), stepped=True, flow=str(flow["name"])
+            )
+    return list(found.values())
 
 
 def _source(content: Mapping[str, Any], name: str) -> dict[str, Any] | None:

@@ -141,6 +141,13 @@ class Scenario:
         known = {"rate": rate, "delay": delay, "queue": queue}
         return self._append("link", {"name": name, "ends": [a, b], **_given(known), **settings})
 
+    def route(self, *via: str, at: str | None = None, **settings: Any) -> Scenario:
+        """Links, in their order, that packets take between the ends of these from `at` on, or from the start.
+
+        Further settings: `every`, `jitter`, `drift`, `flows`, `way`, `in_flight`.
+        """
+        return self._append("route", {"via": list(via), **_given({"at": at}), **settings})
+
     def carrier(self, name: str, *, rate: str, delay: str, **settings: Any) -> Scenario:
         """A carrier that links share, each with `carrier={"name": name}` in place of a rate. Further settings: `superframe`, `free`,
         `contention`."""

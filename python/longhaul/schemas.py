@@ -82,6 +82,16 @@ class PathUse(TypedDict):
 
 
 @with_config(_CONFIG)
+class Way(TypedDict):
+    """One of several ways of a flow."""
+
+    data_path: list[int]
+    ack_path: list[int]
+    base_rtt_s: float
+    share: float
+
+
+@with_config(_CONFIG)
 class Flow(TypedDict):
     """One flow."""
 
@@ -99,6 +109,7 @@ class Flow(TypedDict):
     ack_path: list[int]
     access_rate_bps: float | None
     base_rtt_s: float
+    ways: NotRequired[list[Way]]
     state: str
     metrics: Metrics
     whole_run: NotRequired[Metrics]
@@ -341,7 +352,7 @@ def _wrong_references(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         if flow["group"] not in groups:
             yield f"flows[{number}].group", f"{flow['group']!r} is none of the groups"
         for key in ("data_path", "ack_path"):
-            for index in flow[key]:
+            for index in {*flow[key], *(index for way in flow.get("ways", ()) for index in way[key])}:
                 if index not in links:
                     yield f"flows[{number}].{key}", f"names link {index}; there are {len(links)}"
     for number, link in enumerate(summary["links"]):

@@ -5,10 +5,10 @@ use crate::addresses::Ranges;
 use crate::frame::PROTOCOL_UDP;
 use longhaul_fabric::Way;
 use longhaul_middlebox::Direction;
-use longhaul_scenario::{Network, Step};
+use longhaul_scenario::{Network, Routed, Step};
 use longhaul_segment::checksum::Checksum;
 use longhaul_segment::{Flags, Segment, UDP_HEADER, ip, wire};
-use longhaul_units::NodeId;
+use longhaul_units::{Id, LinkId, MiddleboxId, NodeId};
 use std::net::IpAddr;
 
 /// Port of tunnels at both ends: below those of flows.
@@ -21,23 +21,41 @@ pub(crate) fn way(hosts: usize, connection: usize, direction: Direction) -> usiz
 
 /// Ways of all these connections, there and back, from one node of a middlebox to the other.
 pub(crate) fn ways(network: &Network, hosts: usize) -> Vec<Way> {
-    let mut ways = vec![];
-    let mut number = 0;
-    for instance in &network.middleboxes {
-        let at = |port| Step::Middlebox { middlebox: instance.id, port };
-        for _ in 0..instance.own_connections.1 {
-            for (direction, links) in
-                [Direction::Forward, Direction::Reverse].into_iter().zip(&instance.between)
-            {
-                let between = links.iter().map(|link| Step::Link(*link));
-                let (from, to) = (direction as usize, 1 - direction as usize);
-                let steps = [at(from)].into_iter().chain(between).chain([at(to)]).collect();
-                ways.push(Way { row: way(hosts, number, direction), steps });
-            }
-            number += 1;
+    let between = network.middleboxes.enumerated().flat_map(|(id, instance)| {
+        [Direction::Forward, Direction::Reverse].into_iter().zip(&instance.between).map(move |way| (id, way))
+    });
+    between.flat_map(|(id, (direction, links))| of_middlebox(network, hosts, id, direction, links)).collect()
+}
+
+/// Those that one of the network's routes changes, as they are from then on.
+pub(crate) fn moved(network: &Network, hosts: usize, list: usize) -> Vec<Way> {
+    let moved = network.routes.lists[list].ways.iter().filter_map(|(which, links)| match *which {
+        Routed::Between(id, direction) => {
+            Some((id, [Direction::Forward, Direction::Reverse][direction], links))
         }
-    }
-    ways
+        Routed::Flow(..) => None,
+    });
+    moved.flat_map(|(id, direction, links)| of_middlebox(network, hosts, id, direction, links)).collect()
+}
+
+/// Ways of the connections of one middlebox in one direction.
+fn of_middlebox(
+    network: &Network,
+    hosts: usize,
+    id: MiddleboxId,
+    direction: Direction,
+    links: &[LinkId],
+) -> Vec<Way> {
+    let before = network.middleboxes.iter().take(id.index());
+    let first: usize = before.map(|instance| instance.own_connections.1 as usize).sum();
+    let at = |port| Step::Middlebox { middlebox: id, port };
+    let (from, to) = (direction as usize, 1 - direction as usize);
+    let between = links.iter().map(|link| Step::Link(*link));
+    let steps: Vec<Step> = [at(from)].into_iter().chain(between).chain([at(to)]).collect();
+    let count = network.middleboxes[id].own_connections.1 as usize;
+    (first..first + count)
+        .map(|number| Way { row: way(hosts, number, direction), steps: steps.clone() })
+        .collect()
 }
 
 /// Addresses of their ends.

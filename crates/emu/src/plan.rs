@@ -5,14 +5,15 @@ use crate::addresses::Ranges;
 use crate::frame::{PROTOCOL_TCP, PROTOCOL_UDP};
 use crate::own;
 use crate::stage::Stage;
-use longhaul_fabric::{Topology, Way};
+use longhaul_fabric::{Topology, Way, WaysMoved};
 use longhaul_path::Hosts;
 use longhaul_scenario::{
-    DirectedLink, FlowInstance, FlowSpec, MiddleboxInstance, Network, Scenario, Step, TooBig, Transport,
+    DirectedLink, FlowInstance, FlowSpec, HostRoutes, MiddleboxInstance, Network, Scenario, Step, TooBig,
+    Transport,
 };
 use longhaul_traffic::Side;
-use longhaul_units::{FlowId, HostId, Id, IdVec, MiddleboxId, NodeId, ids};
-use std::collections::{BTreeMap, HashMap};
+use longhaul_units::{FlowId, HostId, Id, IdVec, Instant, LinkId, MiddleboxId, NodeId, ids};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 
 /// See above.
@@ -31,6 +32,8 @@ pub struct Plan<'a> {
     pub(crate) passed: Passed,
     /// Links on ways that do not carry every packet, by the number of the way.
     pub(crate) narrow: HashMap<usize, Vec<Narrow>>,
+    /// Ways that change, as they are then, by the topology's `moves`.
+    pub(crate) later: Vec<Vec<Later>>,
     /// The first end on the way of each host's packets that lead nowhere.
     pub(crate) first_hops: Vec<Option<HostId>>,
     pub(crate) addresses: HashMap<IpAddr, HostId>,
@@ -62,6 +65,16 @@ fn narrow(network: &Network, steps: &[Step]) -> Vec<Narrow> {
     links.enumerate().filter_map(of).collect()
 }
 
+/// A way as it is from a change on.
+pub(crate) struct Later {
+    /// Its number.
+    pub way: usize,
+    /// The routers on it.
+    pub routers: Vec<HostId>,
+    /// Its links that do not carry every packet.
+    pub narrow: Vec<Narrow>,
+}
+
 /// The number of the way from one end to another.
 pub(crate) fn way_between(ends: usize, from: usize, to: usize) -> usize {
     from * ends + to
@@ -72,11 +85,13 @@ pub(crate) fn way_between(ends: usize, from: usize, to: usize) -> usize {
 pub(crate) struct Passed {
     begins: Vec<u32>,
     all: Vec<HostId>,
+    /// Of ways that have changed.
+    changed: HashMap<usize, Vec<HostId>>,
 }
 
 impl Passed {
     fn of(lists: &[Vec<HostId>]) -> Passed {
-        let mut passed = Passed { begins: vec![0], all: vec![] };
+        let mut passed = Passed { begins: vec![0], ..Passed::default() };
         for list in lists {
             passed.all.extend(list);
             passed.begins.push(passed.all.len() as u32);
@@ -84,8 +99,16 @@ impl Passed {
         passed
     }
 
+    /// A way is another one from now on.
+    pub fn change(&mut self, way: usize, routers: &[HostId]) {
+        self.changed.insert(way, routers.to_vec());
+    }
+
     /// Those on a way.
     pub fn on(&self, way: usize) -> &[HostId] {
+        if let Some(changed) = self.changed.get(&way) {
+            return changed;
+        }
         let place = |way: usize| self.begins.get(way).map_or(self.all.len(), |begin| *begin as usize);
         &self.all[place(way)..place(way + 1)]
     }
@@ -95,7 +118,7 @@ impl<'a> Plan<'a> {
     /// Of a scenario. `hosts` are nodes with their addresses, in the order of their numbers; those of routers are of `ranges`.
     ///
     /// # Errors
-    /// A middlebox that is not for real packets.
+    /// A middlebox that is not for real packets; flows between the same hosts with different ways.
     pub fn new(
         scenario: &Scenario,
         network: &'a Network,
@@ -103,7 +126,15 @@ impl<'a> Plan<'a> {
         ranges: &Ranges,
     ) -> Result<Self, Error> {
         let of_hosts: Vec<NodeId> = hosts.iter().map(|(node, _)| *node).collect();
-        let Between { nodes, ways: between, first_hops } = Between::new(scenario, network, &of_hosts);
+        let routes = HostRoutes::new(scenario, network);
+        if let Some([one, other]) = routes.parted() {
+            return Err(Error::Unsupported(format!(
+                "a [[route]] is for \"{one}\" or \"{other}\" alone, and both are between the same hosts: real packets are known by their \
+                 hosts; give the flows hosts of their own"
+            )));
+        }
+        let Between { nodes, ways: between, first_hops, mut changes, moves } =
+            Between::new(scenario, network, &routes, &of_hosts);
         let count = nodes.len();
         let numbers: HashMap<NodeId, usize> =
             nodes.iter().enumerate().map(|(end, node)| (*node, end)).collect();
@@ -120,6 +151,31 @@ impl<'a> Plan<'a> {
             ways.push(Way { row, steps });
         }
         ways.extend(own::ways(network, count));
+        let (mut moved_ways, mut later) = (vec![], vec![]);
+        for (list, lost) in moves {
+            let (mut moved, mut then) = (vec![], vec![]);
+            for ((from, to), steps) in list {
+                let row = way_between(count, from, to);
+                let routers = Between::passed(network, &numbers, &steps);
+                then.push(Later { way: row, routers, narrow: narrow(network, &steps) });
+                moved.push(Way { row, steps });
+            }
+            moved_ways.push(WaysMoved { ways: moved, lost });
+            later.push(then);
+        }
+        let between_hosts = moved_ways.len();
+        for (list, moved) in network.routes.lists.iter().enumerate() {
+            moved_ways.push(WaysMoved { ways: own::moved(network, count, list), lost: moved.lost });
+            later.push(vec![]);
+        }
+        changes.extend(
+            network
+                .routes
+                .changes
+                .iter()
+                .map(|change| (change.at, change.table, between_hosts + change.list)),
+        );
+        changes.sort_unstable();
         let own_ends = own::ends(network, ranges);
         let ends: IdVec<HostId, [IpAddr; 2]> = nodes
             .iter()
@@ -132,6 +188,8 @@ impl<'a> Plan<'a> {
             links: &network.links,
             middleboxes: network.middleboxes.len(),
             ways,
+            moves: moved_ways,
+            changes: changes.into_iter().map(|(at, _, list)| (at, list)).collect(),
             rows: count * count + 2 * own_ends.len(),
             seed: scenario.run.seed,
             ties: scenario.run.ties,
@@ -152,6 +210,7 @@ impl<'a> Plan<'a> {
             hosts: hosts.len(),
             passed: Passed::of(&lists),
             narrow: narrow_links,
+            later,
             ends,
             first_hops,
             addresses,
@@ -160,42 +219,85 @@ impl<'a> Plan<'a> {
     }
 }
 
+/// Ways between ends, by their numbers.
+type Ways = BTreeMap<(usize, usize), Vec<Step>>;
+
 /// Hosts, then the routers between them, and the ways between these ends, by their numbers.
 struct Between {
     nodes: Vec<NodeId>,
-    ways: BTreeMap<(usize, usize), Vec<Step>>,
+    ways: Ways,
     first_hops: Vec<Option<HostId>>,
+    /// When ways change, because of which table, and the place among `moves`.
+    changes: Vec<(Instant, usize, usize)>,
+    /// What they are then, and whether packets on the old ones are lost.
+    moves: Vec<(Ways, bool)>,
 }
 
 impl Between {
     /// Ways between hosts, from each host to the routers on these, and back.
-    fn new(scenario: &Scenario, network: &Network, hosts: &[NodeId]) -> Between {
+    fn new(scenario: &Scenario, network: &Network, routes: &HostRoutes<'_>, hosts: &[NodeId]) -> Between {
         let mut nodes = hosts.to_vec();
-        let mut ends: HashMap<NodeId, usize> =
+        let mut numbers: HashMap<NodeId, usize> =
             nodes.iter().enumerate().map(|(end, node)| (*node, end)).collect();
-        let mut ways = BTreeMap::new();
+        let pairs = (0..hosts.len()).flat_map(|a| (0..hosts.len()).map(move |b| (a, b)));
+        let mut places: Vec<(usize, usize)> = pairs.collect();
+        let mut links: Vec<([NodeId; 2], Vec<LinkId>)> =
+            places.iter().map(|(a, b)| ([hosts[*a], hosts[*b]], routes.path(hosts[*a], hosts[*b]))).collect();
+        // Ways that come later may lead over other routers.
+        let later = routes.moves(&links).lists;
+        let later = later.iter().flat_map(|list| &list.ways).map(|(place, way)| (*place, way));
+        let first = links.iter().map(|(_, way)| way).enumerate();
         let mut first_hops = vec![None; hosts.len()];
-        for (a, from) in hosts.iter().enumerate() {
-            for (b, to) in hosts.iter().enumerate() {
-                let steps = way(scenario, network, *from, *to);
-                for (position, step) in steps.iter().enumerate() {
+        let mut back = BTreeSet::new();
+        for (place, way) in first.chain(later) {
+            let a = places[place].0;
+            for link in way {
+                let node = network.links[*link].to;
+                let end = *numbers.entry(node).or_insert_with(|| {
+                    nodes.push(node);
+                    nodes.len() - 1
+                });
+                first_hops[a].get_or_insert(HostId::new(end));
+                if end >= hosts.len() {
+                    back.insert((end, a));
+                }
+            }
+        }
+        for (router, a) in back {
+            places.push((router, a));
+            links.push(([nodes[router], hosts[a]], routes.path(nodes[router], hosts[a])));
+        }
+        let moved = routes.moves(&links);
+        // Of ways between hosts those from a host to the routers on them follow.
+        let with_prefixes = |given: &mut dyn Iterator<Item = (usize, &Vec<LinkId>)>| {
+            let mut ways = Ways::new();
+            for (place, way) in given {
+                let (a, b) = places[place];
+                let steps = steps(scenario, network, links[place].0, way);
+                for (position, step) in steps.iter().enumerate().filter(|_| a < hosts.len()) {
                     let Step::Link(link) = step else { continue };
-                    let node = network.links[*link].to;
-                    let end = *ends.entry(node).or_insert_with(|| {
-                        nodes.push(node);
-                        nodes.len() - 1
-                    });
-                    first_hops[a].get_or_insert(HostId::new(end));
+                    let end = numbers[&network.links[*link].to];
                     // Hosts have ways of their own.
                     if end >= hosts.len() {
                         ways.entry((a, end)).or_insert_with(|| steps[..=position].to_vec());
-                        ways.entry((end, a)).or_insert_with(|| way(scenario, network, node, *from));
                     }
                 }
                 ways.insert((a, b), steps);
             }
+            ways
+        };
+        let mut ways = with_prefixes(&mut links.iter().map(|(_, way)| way).enumerate());
+        let moves: Vec<(Ways, bool)> = moved
+            .lists
+            .iter()
+            .map(|list| (with_prefixes(&mut list.ways.iter().map(|(place, way)| (*place, way))), list.lost))
+            .collect();
+        // To a router that is on no way at the start, packets go as they will then.
+        for (ends, steps) in moves.iter().flat_map(|(list, _)| list) {
+            ways.entry(*ends).or_insert_with(|| steps.clone());
         }
-        Between { nodes, ways, first_hops }
+        let changes = moved.changes.iter().map(|change| (change.at, change.table, change.list)).collect();
+        Between { nodes, ways, first_hops, changes, moves }
     }
 
     /// The ends between the links of a way.
@@ -238,13 +340,12 @@ impl Known {
     }
 }
 
-/// The way from one node to another: links, and the middleboxes at the nodes between them that act on flows of these ends.
-fn way(scenario: &Scenario, network: &Network, from: NodeId, to: NodeId) -> Vec<Step> {
+/// The way from one node to another over these links, and the middleboxes at the nodes between them that act on flows of these ends.
+fn steps(scenario: &Scenario, network: &Network, [from, to]: [NodeId; 2], links: &[LinkId]) -> Vec<Step> {
     let joins = |flow: &FlowInstance, a: NodeId, b: NodeId| flow.from == a && flow.to == b;
     let any = |a: NodeId, b: NodeId| network.flows.iter().any(|flow| joins(flow, a, b));
     // Forward packets meet the middleboxes at a node in the order of the document, others in the opposite one.
     let reverse = any(to, from) && !any(from, to);
-    let links = network.path(from, to).unwrap_or_default();
     let inner = &links[..links.len().saturating_sub(1)];
     let place = |node: NodeId| inner.iter().position(|link| network.links[*link].to == node);
     let acts = |instance: &MiddleboxInstance| {

@@ -118,6 +118,10 @@ impl Observer for Recorder {
         self.note_drop(now, "checksum", None, frame);
     }
 
+    fn left_behind(&mut self, now: Instant, link: LinkId, frame: &Frame) {
+        self.note_drop(now, "left_behind", self.places[link], frame);
+    }
+
     fn dropped(&mut self, now: Instant, link: LinkId, frame: &Frame, cause: DropCause) {
         self.note_drop(now, drop_kind(cause), self.places[link], frame);
     }

@@ -13,7 +13,7 @@ use crate::freight::Frames;
 use crate::icmp::{self, Report, is_for_many};
 use crate::line::CompressedLine;
 use crate::own;
-use crate::plan::{self, Known, Narrow, Passed, Plan};
+use crate::plan::{self, Known, Later, Narrow, Passed, Plan};
 use crate::rewrite::{Read, rewrite};
 use crate::stage::{Payload, Stage};
 use crate::unrouted::{self, Cause, Unrouted};
@@ -61,7 +61,8 @@ pub struct Counters {
     pub taken: u64,
     /// See above.
     pub originated: u64,
-    /// Packets dropped on links, whatever the cause, and damaged ones that a middlebox would have taken in.
+    /// Packets dropped on links, whatever the cause, or at the end of a link that their way has left, and damaged ones that a middlebox
+    /// would have taken in.
     pub dropped: u64,
     /// Copies that links have made.
     pub copied: u64,
@@ -95,6 +96,8 @@ pub trait Observer {
     fn left(&mut self, _now: Instant, _middlebox: MiddleboxId, _frame: &Frame) {}
     /// A packet that a link has damaged has come to the end of its way, where it is dropped.
     fn refused(&mut self, _now: Instant, _frame: &Frame) {}
+    /// A packet has come to the end of a link that its way has left, where it is lost.
+    fn left_behind(&mut self, _now: Instant, _link: LinkId, _frame: &Frame) {}
     /// A packet was dropped on a link.
     fn dropped(&mut self, _now: Instant, _link: LinkId, _frame: &Frame, _cause: DropCause) {}
 }
@@ -127,6 +130,11 @@ impl<O: Observer> Observer for Option<O> {
     fn refused(&mut self, now: Instant, frame: &Frame) {
         if let Some(observer) = self {
             observer.refused(now, frame);
+        }
+    }
+    fn left_behind(&mut self, now: Instant, link: LinkId, frame: &Frame) {
+        if let Some(observer) = self {
+            observer.left_behind(now, link, frame);
         }
     }
     fn dropped(&mut self, now: Instant, link: LinkId, frame: &Frame, cause: DropCause) {
@@ -171,6 +179,7 @@ pub struct World {
     addresses: HashMap<IpAddr, HostId>,
     passed: Passed,
     narrow: HashMap<usize, Vec<Narrow>>,
+    later: Vec<Vec<Later>>,
     first_hops: Vec<Option<HostId>>,
     gateway: Option<Gateway>,
     /// There are two hosts, and whatever comes from one goes to the other.
@@ -202,6 +211,10 @@ impl<O: Observer> longhaul_fabric::Observer<Frames> for Counting<'_, O> {
         count_lost(self.counters, self.flows, frame);
         self.observer.dropped(now, link, frame, cause);
     }
+    fn left_behind(&mut self, now: Instant, link: LinkId, frame: &Frame, _: &Frames) {
+        count_lost(self.counters, self.flows, frame);
+        self.observer.left_behind(now, link, frame);
+    }
     fn offered(&mut self, now: Instant, link: LinkId, frame: &Frame, _: &Frames) {
         self.observer.offered(now, link, frame);
     }
@@ -216,8 +229,19 @@ impl<O: Observer> longhaul_fabric::Observer<Frames> for Counting<'_, O> {
 impl World {
     /// A world as planned, at time zero.
     pub fn new(plan: Plan<'_>) -> Self {
-        let Plan { topology, stages, own_ends, hosts, ends, passed, narrow, first_hops, addresses, known } =
-            plan;
+        let Plan {
+            topology,
+            stages,
+            own_ends,
+            hosts,
+            ends,
+            passed,
+            narrow,
+            later,
+            first_hops,
+            addresses,
+            known,
+        } = plan;
         // Whoever observes is notified of all packets on all links.
         let watched = IdVec::filled(true, topology.links.len());
         let line = |link: &DirectedLink| CompressedLine::new(&link.config.serial?);
@@ -234,6 +258,7 @@ impl World {
             addresses,
             passed,
             narrow,
+            later,
             first_hops,
             gateway: None,
             bridged: false,
@@ -291,9 +316,25 @@ impl World {
 
     /// Handles all that is due at `now`.
     pub fn advance(&mut self, observer: &mut impl Observer, now: Instant) {
+        while self.fabric.next_change() <= now {
+            let at = self.fabric.next_change();
+            // What is due at the time of a change takes the new way.
+            self.handle(observer, at);
+            let list = self.fabric.change_ways();
+            for Later { way, routers, narrow } in list.into_iter().flat_map(|list| &self.later[list]) {
+                self.passed.change(*way, routers);
+                self.narrow.insert(*way, narrow.clone());
+            }
+        }
+        self.handle(observer, now + Duration::from_nanos(1));
+        self.now = self.now.max(now);
+    }
+
+    /// Handles all that is due before `end`.
+    fn handle(&mut self, observer: &mut impl Observer, end: Instant) {
         // Nothing is served ahead of time here, so that there are no lanes.
         while let (time, Source::Component(component)) = self.fabric.first() {
-            if time > now {
+            if time >= end {
                 break;
             }
             self.now = self.now.max(time);
@@ -312,7 +353,6 @@ impl World {
             }
             self.settle(observer);
         }
-        self.now = self.now.max(now);
     }
 
     /// A host has sent a packet; `network` bytes precede its IP header. Everything due before is handled first.

@@ -821,3 +821,86 @@ fn a_link_adapts_under_real_packets() {
     world.advance(&mut (), us(2_000_000));
     assert_eq!((world.arrivals.len(), world.counters.dropped), (0, 1));
 }
+
+/// A satellite and a fibre between two hosts' routers: the packet at 1 ms goes by satellite, the one at 30 ms by fibre.
+fn routed(in_flight: &str) -> World {
+    let link = |name: &str, ends: &str, delay: &str| {
+        format!("[[link]]\nname = \"{name}\"\nends = {ends}\nrate = \"8 Mbit/s\"\ndelay = \"{delay}\"\n")
+    };
+    let links = [
+        link("up", "[\"a\", \"r\"]", "1 ms"),
+        link("down", "[\"s\", \"b\"]", "1 ms"),
+        link("geo", "[\"r\", \"sky\"]", "100 ms"),
+        link("beam", "[\"sky\", \"s\"]", "100 ms"),
+        link("fibre", "[\"r\", \"s\"]", "10 ms"),
+    ]
+    .concat();
+    let routes = format!(
+        "[[route]]\nvia = [\"geo\", \"beam\"]\n[[route]]\nat = \"30 ms\"\nvia = [\"fibre\"]\n{in_flight}\n"
+    );
+    let text = format!("{links}{routes}[[flow]]\nfrom = \"a\"\nto = \"b\"\n");
+    let scenario = load(&format!("[run]\nduration = \"1 s\"\n{text}"), "test", &[]).unwrap();
+    let network = Network::new(&scenario);
+    let hosts = [(NodeId(0), HOSTS[0]), (NodeId(3), HOSTS[1])]
+        .map(|(node, host)| (node, vec![host.parse().unwrap()]));
+    World::new(Plan::new(&scenario, &network, &hosts, &ranges()).unwrap())
+}
+
+/// 1000 bytes take 1 ms on each link. What comes to `r` at 30 ms or later takes the fibre, and is there before what left by satellite.
+#[test]
+fn real_packets_take_another_way_and_overtake() {
+    let mut world = routed("");
+    for at in [1_000, 27_000, 28_000] {
+        world.inject(&mut (), us(at), HostId(0), 0, &packet(HOSTS[0], HOSTS[1], Ecn::NotEct));
+    }
+    world.advance(&mut (), us(1_000_000));
+    let due: Vec<Instant> = world.arrivals.iter().map(|arrival| arrival.due).collect();
+    // Up and down 2 ms each, over the satellite 202 ms, by fibre 11 ms.
+    assert_eq!(
+        due,
+        [us(28_000 + 2_000 + 11_000 + 2_000), us(1_000 + 2_000 + 202_000 + 2_000), us(27_000 + 206_000)]
+    );
+    assert_eq!(world.counters.dropped, 0);
+}
+
+#[test]
+fn real_packets_on_the_old_way_are_lost_where_it_is_said() {
+    let mut world = routed("in_flight = \"lost\"");
+    for at in [1_000, 27_000, 28_000] {
+        world.inject(&mut (), us(at), HostId(0), 0, &packet(HOSTS[0], HOSTS[1], Ecn::NotEct));
+    }
+    world.advance(&mut (), us(1_000_000));
+    assert_eq!(world.arrivals.len(), 1);
+    assert_eq!((world.counters.injected, world.counters.dropped, world.counters.arrived), (3, 2, 1));
+}
+
+/// traceroute sees the routers of the way that there is: over the satellite three, by fibre two.
+#[test]
+fn the_routers_on_the_way_are_those_of_its_time() {
+    let mut world = routed("");
+    for start in [0, 500_000] {
+        for ttl in 1..=4 {
+            let at = us(start + 1_000 * u64::from(ttl));
+            world.inject(&mut (), at, HostId(0), 0, &probe(HOSTS[0], HOSTS[1], ttl, 17, 0));
+        }
+    }
+    world.advance(&mut (), us(2_000_000));
+    assert_eq!((world.counters.expired, world.counters.originated), (3 + 2, 5));
+}
+
+/// Packets between the same hosts are known by these alone.
+#[test]
+fn flows_between_the_same_hosts_have_one_way() {
+    let link = |name: &str| {
+        format!("[[link]]\nname = \"{name}\"\nends = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"1 ms\"\n")
+    };
+    let flow = |name: &str| format!("[[flow]]\nname = \"{name}\"\nfrom = \"a\"\nto = \"b\"\n");
+    let text = [link("one"), link("two"), flow("x"), flow("y")].concat();
+    let text = format!("[run]\nduration = \"1 s\"\n{text}[[route]]\nvia = [\"two\"]\nflows = [\"x\"]\n");
+    let scenario = load(&text, "test", &[]).unwrap();
+    let network = Network::new(&scenario);
+    let hosts = [(NodeId(0), HOSTS[0]), (NodeId(1), HOSTS[1])]
+        .map(|(node, host)| (node, vec![host.parse().unwrap()]));
+    let refused = Plan::new(&scenario, &network, &hosts, &Ranges::default()).err().unwrap().to_string();
+    assert!(refused.contains("\"x\" or \"y\" alone") && refused.contains("hosts of their own"), "{refused}");
+}

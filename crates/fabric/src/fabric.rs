@@ -18,7 +18,7 @@ use crate::freight::{Freight, Observer, Port};
 use crate::lanes::{LaneId, Lanes, MOST_LANES, Turn};
 use crate::timeline::Timeline;
 use crate::topology::Topology;
-use crate::ways::Ways;
+use crate::ways::{Place, To, Ways, Write};
 use longhaul_middlebox::QueueState;
 use longhaul_path::link::Fate;
 use longhaul_path::{Link, LinkConfig, Media, Packet, Schedule};
@@ -26,6 +26,7 @@ use longhaul_scenario::{DirectedLink, Step};
 use longhaul_units::{Duration, Id, IdVec, Instant, LinkId};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 /// Where a packet goes at the end of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,6 +52,26 @@ enum Hop {
     Lane(LaneId),
     /// To a middlebox.
     Middlebox(Port),
+    /// Its way has left this link, and nobody is there who would receive it.
+    Lost,
+}
+
+/// What becomes of tables when ways change.
+struct Rewriting {
+    /// When, in order, and which of the lists.
+    changes: Vec<(Instant, usize)>,
+    /// How many of them have been.
+    done: usize,
+    lists: Vec<Vec<(Slot, Hop)>>,
+}
+
+/// A place in the tables.
+#[derive(Clone, Copy)]
+enum Slot {
+    /// The first link of a row.
+    First(usize),
+    /// In `hops`.
+    Hop(usize),
 }
 
 /// A packet at the end of its way.
@@ -85,6 +106,7 @@ pub struct Fabric<F: Freight> {
     after_ports: Vec<Next>,
     /// Where packets go first, by row, unless they begin at a middlebox.
     first_links: Vec<Option<LinkId>>,
+    rewriting: Rewriting,
     /// Packets that have reached a middlebox.
     at_middleboxes: VecDeque<(Port, F::Packet)>,
     /// The next point in time at which the world's state is looked at: what is served ahead of time stays before it.
@@ -141,14 +163,20 @@ impl<F: Freight> Fabric<F> {
         let ways = Ways::new(topology);
         let private_ahead = |link: LinkId| {
             let fed_in_order = ways.predecessor[link].flatten().is_some_and(|before| links[before].is_fifo());
-            ahead.is_some() && fed_in_order && links[link].is_fifo() && !topology.links[link].declared
+            let moves = ways.moving[link];
+            ahead.is_some()
+                && fed_in_order
+                && links[link].is_fifo()
+                && !topology.links[link].declared
+                && !moves
         };
         // Middleboxes look at the queues of links.
         let until_stop = |link: LinkId| {
             let before = ways.predecessor[link].flatten().map(|before| (before, &links[before]));
             let fed_in_order =
                 before.is_some_and(|(id, before)| before.is_plain() && !topology.links[id].declared);
-            ahead.is_some() && fed_in_order && links[link].is_fifo() && topology.middleboxes == 0
+            let stays = topology.middleboxes == 0 && !ways.moving[link];
+            ahead.is_some() && fed_in_order && links[link].is_fifo() && stays
         };
         let hop = |after: Option<Step>| match after {
             None => Hop::Arrived,
@@ -157,31 +185,44 @@ impl<F: Freight> Fabric<F> {
             Some(Step::Link(link)) => Hop::Link(link),
             Some(Step::Middlebox { middlebox, port }) => Hop::Middlebox(Port::new(middlebox, port)),
         };
-        let mut hops = vec![];
-        let mut lookup = |list: &Vec<(usize, Option<Step>)>| {
-            let offset = hops.len();
-            hops.resize(offset + topology.rows, Hop::Arrived);
+        // Tables of links that few rows pass begin at the first of these, before the table's own place: there is room for that.
+        let mut hops = if topology.moves.is_empty() { vec![] } else { vec![Hop::Arrived; topology.rows] };
+        let mut lookup = |list: &Vec<(usize, Option<Step>)>, rows: Range<usize>| {
+            let offset = hops.len() - rows.start;
+            hops.resize(hops.len() + rows.len(), Hop::Arrived);
             list.iter().for_each(|(row, after)| hops[offset + row] = hop(*after));
             Next::Lookup(offset as u32)
         };
+        let all = 0..topology.rows;
         // What a middlebox sends may have no way on from there.
-        let after_ports = ways.after_ports.iter().map(&mut lookup).collect();
+        let after_ports: Vec<Next> = ways.after_ports.iter().map(|list| lookup(list, all.clone())).collect();
         let next: Vec<Next> = ways
             .successors
-            .iter()
-            .map(|list| match list.first() {
+            .enumerated()
+            .map(|(link, list)| match list.first() {
                 None => Next::Always(Hop::Arrived),
+                Some(_) if ways.moving[link] => {
+                    let rows = || list.iter().map(|(row, _)| *row);
+                    lookup(list, rows().min().unwrap_or(0)..rows().max().unwrap_or(0) + 1)
+                }
                 Some((_, first)) if list.iter().all(|(_, after)| after == first) => Next::Always(hop(*first)),
-                Some(_) => lookup(list),
+                Some(_) => lookup(list, all.clone()),
             })
             .collect();
+        let rewriting = Rewriting {
+            changes: topology.changes.clone(),
+            done: 0,
+            lists: ways.writes.iter().map(|list| slots(list, &next, &after_ports, &hop)).collect(),
+        };
         // What an endpoint drops for its checksum is a loss, and losses are looked at whenever the world stops.
         let damages = topology.links.iter().any(|link| link.config.corruption.is_some());
-        let sends_alone = |first: LinkId| ways.successors[first].len() == 1 && links[first].is_fifo();
+        let sends_alone = |first: LinkId| {
+            ways.successors[first].len() == 1 && links[first].is_fifo() && !ways.moving[first]
+        };
         let hands_over: Vec<bool> = links
             .ids()
             .map(|link| match (ahead, &ways.successors[link][..]) {
-                (Some(ahead), [(row, None)]) if !damages && links[link].is_fifo() => {
+                (Some(ahead), [(row, None)]) if !damages && links[link].is_fifo() && !ways.moving[link] => {
                     ahead(*row).is_some_and(sends_alone)
                 }
                 _ => false,
@@ -219,6 +260,7 @@ impl<F: Freight> Fabric<F> {
             hops,
             after_ports,
             first_links: ways.first_links,
+            rewriting,
             at_middleboxes: VecDeque::new(),
             horizon: Instant::ZERO,
         }
@@ -227,6 +269,28 @@ impl<F: Freight> Fabric<F> {
     /// Sets when the world's state is looked at next.
     pub fn set_horizon(&mut self, stop: Instant) {
         self.horizon = stop;
+    }
+
+    /// When ways change next; [`Instant::FAR_FUTURE`] if they do not.
+    pub fn next_change(&self) -> Instant {
+        let Rewriting { changes, done, .. } = &self.rewriting;
+        changes.get(*done).map_or(Instant::FAR_FUTURE, |(at, _)| *at)
+    }
+
+    /// Ways change: the next of [`Topology::changes`], whose place among its `moves` is the result. All events before have been handled,
+    /// and none at this time.
+    pub fn change_ways(&mut self) -> Option<usize> {
+        let Rewriting { changes, done, lists } = &mut self.rewriting;
+        let (_, list) = *changes.get(*done)?;
+        *done += 1;
+        for (slot, hop) in &lists[list] {
+            match (*slot, *hop) {
+                (Slot::First(row), Hop::Link(link)) => self.first_links[row] = Some(link),
+                (Slot::First(_), _) => {}
+                (Slot::Hop(place), hop) => self.hops[place] = hop,
+            }
+        }
+        Some(list)
     }
 
     /// How many links there are; their components on the timeline are the first ones.
@@ -523,6 +587,9 @@ impl<F: Freight> Fabric<F> {
         mut packet: F::Packet,
     ) {
         let hop = next_hop::<F>(&self.hops, next, &packet);
+        if hop == Hop::Lost {
+            return self.lose(observer, now, link, packet);
+        }
         if hop != Hop::Arrived {
             self.freight.pass(&mut packet);
         }
@@ -533,7 +600,15 @@ impl<F: Freight> Fabric<F> {
             }
             Hop::Lane(lane) => self.send(observer, now, self.lanes.next(lane), packet, true),
             Hop::Middlebox(port) => self.at_middleboxes.push_back((port, packet)),
+            Hop::Lost => {}
         }
+    }
+
+    /// A packet has come to the end of a link that its way has left.
+    #[cold]
+    fn lose(&mut self, observer: &mut impl Observer<F>, now: Instant, link: LinkId, packet: F::Packet) {
+        observer.left_behind(now, link, &packet, &self.freight);
+        self.freight.release(packet);
     }
 
     /// A packet that has reached a middlebox, if there is one.
@@ -565,7 +640,7 @@ impl<F: Freight> Fabric<F> {
         match next_hop::<F>(&self.hops, self.after_ports[port.index()], &packet) {
             Hop::Link(link) | Hop::Ahead(link) => self.send(observer, now, link, packet, true),
             Hop::Middlebox(next) => self.at_middleboxes.push_back((next, packet)),
-            Hop::Arrived | Hop::UntilStop(_) | Hop::Lane(_) => {
+            Hop::Arrived | Hop::UntilStop(_) | Hop::Lane(_) | Hop::Lost => {
                 unreachable!("a middlebox is neither the end of a way nor a private link")
             }
         }
@@ -596,6 +671,32 @@ impl<F: Freight> Fabric<F> {
 pub fn changeable(config: &LinkConfig) -> bool {
     let has_own_pace = config.carrier.is_none() && config.arq.is_none() && config.half_duplex.is_none();
     has_own_pace && config.serial.is_none_or(|serial| serial.compression().is_none())
+}
+
+/// What is written into the tables of links and ports.
+fn slots(
+    writes: &[Write],
+    next: &[Next],
+    after_ports: &[Next],
+    hop: &impl Fn(Option<Step>) -> Hop,
+) -> Vec<(Slot, Hop)> {
+    let slot = |write: &Write| {
+        let table = match write.place {
+            Place::Start => return Slot::First(write.row),
+            Place::Link(link) => next[link.index()],
+            Place::Port(port) => after_ports[port],
+        };
+        match table {
+            Next::Lookup(offset) => Slot::Hop(offset as usize + write.row),
+            Next::Always(_) => unreachable!("links of ways that change have tables"),
+        }
+    };
+    let to = |to: To| match to {
+        To::Step(step) => hop(Some(step)),
+        To::Arrived => hop(None),
+        To::Lost => Hop::Lost,
+    };
+    writes.iter().map(|write| (slot(write), to(write.to))).collect()
 }
 
 #[inline]

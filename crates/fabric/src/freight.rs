@@ -43,6 +43,9 @@ pub trait Observer<F: Freight> {
     /// A packet is at the far end of a link.
     #[inline]
     fn delivered(&mut self, _now: Instant, _link: LinkId, _packet: &F::Packet) {}
+    /// A packet is at the far end of a link that its way has left: it is lost there. It counts as delivered by the link.
+    #[inline]
+    fn left_behind(&mut self, _now: Instant, _link: LinkId, _packet: &F::Packet, _freight: &F) {}
     /// A packet has come out of a link twice.
     #[inline]
     fn copied(&mut self) {}

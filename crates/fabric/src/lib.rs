@@ -16,4 +16,4 @@ pub use fabric::{Ahead, Arrival, Fabric, Source, changeable};
 pub use freight::{Freight, Observer, Port};
 pub use stage::Stage;
 pub use timeline::{Key, Timeline};
-pub use topology::{Topology, Way};
+pub use topology::{Topology, Way, WaysMoved};

@@ -2,7 +2,7 @@
 
 use longhaul_path::Hosts;
 use longhaul_scenario::{DirectedLink, Step, Ties};
-use longhaul_units::{IdVec, LinkId};
+use longhaul_units::{IdVec, Instant, LinkId};
 
 /// A way on which packets go: all of it, or up to or from a middlebox that ends connections.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,14 +14,27 @@ pub struct Way {
     pub steps: Vec<Step>,
 }
 
+/// Ways that change together.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct WaysMoved {
+    /// All ways of the rows that change, from then on.
+    pub ways: Vec<Way>,
+    /// Packets on links that are no longer on their way are lost at the ends of these.
+    pub lost: bool,
+}
+
 /// Links, middleboxes and ways.
 pub struct Topology<'a> {
     /// The links.
     pub links: &'a IdVec<LinkId, DirectedLink>,
     /// How many middleboxes stand between them.
     pub middleboxes: usize,
-    /// All ways.
+    /// All ways, as they are at the start.
     pub ways: Vec<Way>,
+    /// How they change.
+    pub moves: Vec<WaysMoved>,
+    /// When, in order: a point in time, and the place among `moves`.
+    pub changes: Vec<(Instant, usize)>,
     /// [`Way::row`] is below this.
     pub rows: usize,
     /// Links draw from streams of this seed, one for each name.

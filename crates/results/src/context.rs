@@ -5,11 +5,13 @@ use crate::{FlowFacts, RunFacts};
 use longhaul_cc::Algorithm;
 use longhaul_path::schedule::Schedule;
 use longhaul_scenario::{
-    FlowSpec, QuicCongestion, QuicSpec, SpuriousDetectionSpec, TcpSpec, Transport, UdpSpec,
+    Epoch, FlowInstance, FlowSpec, QuicCongestion, QuicSpec, SpuriousDetectionSpec, TcpSpec, Transport,
+    UdpSpec,
 };
 use longhaul_tcp::Limit;
-use longhaul_units::{DeclaredId, Duration, FlowId, GroupId, IdVec, Instant, LinkId, Size};
+use longhaul_units::{DeclaredId, Duration, FlowId, GroupId, IdVec, Instant, LinkId, Size, ids};
 use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of IPv4 and TCP headers without options.
 const HEADERS: u64 = (longhaul_segment::IPV4_HEADER + longhaul_segment::TCP_HEADER) as u64;
@@ -37,6 +39,8 @@ pub(crate) struct Context<'a> {
     pub sharing: IdVec<LinkId, f64>,
     /// Each link over time, and its mean rate: made when the first flow needs them, for a script may have a million changes.
     scripts: IdVec<LinkId, OnceCell<Script>>,
+    /// The ways of flows that have several.
+    ways: BTreeMap<FlowId, Vec<Epoch<'a>>>,
 }
 
 /// A link over time.
@@ -52,8 +56,19 @@ impl<'a> Context<'a> {
         let measured_s = run.end.since(begin).as_secs_f64();
         let (declared, places) = (run.network.declared(), run.network.places());
         let scripts = run.network.links.ids().map(|_| OnceCell::new()).collect();
-        let mut context =
-            Context { run, begin, measured_s, declared, places, sharing: IdVec::new(), scripts };
+        let routed = if run.network.routes.changes.is_empty() { 0 } else { run.network.flows.len() };
+        let ways =
+            ids(routed).map(|flow| (flow, run.network.epochs(flow))).filter(|(_, ways)| ways.len() > 1);
+        let mut context = Context {
+            run,
+            begin,
+            measured_s,
+            declared,
+            places,
+            sharing: IdVec::new(),
+            scripts,
+            ways: ways.collect(),
+        };
         context.sharing = context.flows_on_links();
         context
     }
@@ -153,15 +168,28 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// The ways of a flow: those that it had when it became active and measured.
+    pub fn way(&self, flow: FlowId) -> Epoch<'a> {
+        let FlowInstance { forward, reverse, .. } = &self.run.network.flows[flow];
+        let begin = self.active(flow).0;
+        let several = self.ways.get(&flow).and_then(|ways| ways.iter().rev().find(|way| way.from <= begin));
+        several.copied().unwrap_or(Epoch { from: Instant::ZERO, forward, reverse })
+    }
     /// Links on the way of a flow's data.
     pub fn data_path(&self, flow: FlowId) -> &'a [LinkId] {
-        let instance = &self.run.network.flows[flow];
-        if self.facts(flow).server_sends { &instance.reverse } else { &instance.forward }
+        self.way(flow).data(self.facts(flow).server_sends)
     }
     /// Links on the way of its ACKs.
     pub fn ack_path(&self, flow: FlowId) -> &'a [LinkId] {
-        let instance = &self.run.network.flows[flow];
-        if self.facts(flow).server_sends { &instance.forward } else { &instance.reverse }
+        self.way(flow).acks(self.facts(flow).server_sends)
+    }
+    /// All ways of a flow while it was active and measured, one after the other: from when to when it had each.
+    pub fn ways(&self, flow: FlowId) -> Vec<(Instant, Instant, Epoch<'a>)> {
+        let (begin, until) = self.active(flow);
+        let Some(ways) = self.ways.get(&flow) else { return vec![(begin, until, self.way(flow))] };
+        let ends = ways[1..].iter().map(|next| next.from).chain([Instant::FAR_FUTURE]);
+        let spans = ways.iter().zip(ends).map(|(way, end)| (way.from.max(begin), end.min(until), *way));
+        spans.filter(|(from, to, _)| from < to).collect()
     }
 
     /// From when to when a flow was active while measured.
@@ -179,9 +207,13 @@ impl<'a> Context<'a> {
 
     /// Round trip time of a full segment and its ACK without queues.
     pub fn base_rtt(&self, flow: FlowId) -> Duration {
+        self.base_rtt_on(flow, &self.way(flow))
+    }
+    /// The same on one of its ways.
+    pub fn base_rtt_on(&self, flow: FlowId, way: &Epoch<'_>) -> Duration {
         let (network, headers) = (self.run.network, self.headers(flow));
         let packet = Size::from_bytes(self.mss(flow) + headers);
-        network.base_rtt(&network.flows[flow], packet, Size::from_bytes(headers))
+        network.base_rtt(way, packet, Size::from_bytes(headers))
     }
 
     pub fn goodput_bps(&self, flow: FlowId) -> Option<f64> {
@@ -197,9 +229,24 @@ impl<'a> Context<'a> {
     /// Share of the slowest link on the way of a flow's data that its packets took, headers included; `None` if that link could
     /// carry nothing.
     pub fn utilisation(&self, flow: FlowId) -> Option<f64> {
-        let network = self.run.network;
-        let bottleneck = network.slowest_link(self.data_path(flow))?;
-        let capacity = self.schedule(bottleneck).capacity_bits(self.begin, self.run.end);
+        let (network, server_sends) = (self.run.network, self.facts(flow).server_sends);
+        let capacity_of = |from, to, links: &[LinkId]| {
+            let bottleneck = network.slowest_link(links)?;
+            Some(self.schedule(bottleneck).capacity_bits(from, to))
+        };
+        let capacity = match self.ways.get(&flow) {
+            None => capacity_of(self.begin, self.run.end, self.data_path(flow))?,
+            Some(ways) => {
+                let ends = ways[1..].iter().map(|next| next.from).chain([self.run.end]);
+                let spans = ways.iter().zip(ends).map(|(way, end)| {
+                    (way.from.max(self.begin), end.min(self.run.end), way.data(server_sends))
+                });
+                spans
+                    .filter(|(from, to, _)| from < to)
+                    .map(|(from, to, links)| capacity_of(from, to, links))
+                    .sum::<Option<f64>>()?
+            }
+        };
         ratio(self.facts(flow).arrived.wire_bytes as f64 * 8.0, capacity)
     }
 
@@ -236,7 +283,11 @@ impl<'a> Context<'a> {
             let sending = self.facts(flow).limited.iter().filter(|(limit, _)| !idle(*limit));
             let sending_s: f64 = sending.map(|(_, time)| time.as_secs_f64()).sum();
             let presence = ratio(sending_s, self.measured_s).map_or(0.0, |share| share.min(1.0));
-            self.data_path(flow).iter().for_each(|link| counts[*link] += presence);
+            // Of several ways each counts whole: a flow shares a link with those that it meets there.
+            let ways = self.ways(flow);
+            let links = ways.iter().flat_map(|(_, _, way)| way.data(self.facts(flow).server_sends));
+            let links: BTreeSet<LinkId> = links.copied().collect();
+            links.into_iter().for_each(|link| counts[link] += presence);
         }
         self.share_carriers(&mut counts);
         counts.into_iter().map(|count| f64::max(count, 1.0)).collect()

@@ -5,8 +5,10 @@ use crate::links::ratio;
 use crate::metric::*;
 use crate::opinion::{self, Call};
 use crate::predictions::predictions;
-use crate::{FlowFacts, FlowSummary, Metrics, PathUseSummary, ReductionTimes, SenderFacts, WholeRun};
-use longhaul_scenario::Transport;
+use crate::{
+    FlowFacts, FlowSummary, Metrics, PathUseSummary, ReductionTimes, SenderFacts, WaySummary, WholeRun,
+};
+use longhaul_scenario::{Epoch, Transport};
 use longhaul_tcp::{Limit, LimitedTime};
 use longhaul_traffic::{Qoe, Reception, Viewing};
 use longhaul_units::{Duration, FlowId, Histogram, IdVec, Instant, LinkId};
@@ -51,6 +53,7 @@ pub(crate) fn flow_summary(context: &Context<'_>, flow: FlowId) -> FlowSummary {
         ack_path: if context.udp(flow).is_some() { vec![] } else { positions(context.ack_path(flow)) },
         access_rate_bps: access_rates.min().map(|rate| rate as f64),
         base_rtt_s: context.base_rtt(flow).as_secs_f64(),
+        ways: ways(context, flow),
         state: facts.state.clone(),
         metrics: flow_metrics(context, flow),
         whole_run: facts.whole_run.as_ref().filter(|_| context.has_warmup()).map(counts),
@@ -58,6 +61,28 @@ pub(crate) fn flow_summary(context: &Context<'_>, flow: FlowId) -> FlowSummary {
         path_use: path_use(context, facts),
         predicted: predictions(context, flow),
     }
+}
+
+/// All ways of a flow, if there are several.
+fn ways(context: &Context<'_>, flow: FlowId) -> Vec<WaySummary> {
+    let (ways, _) = context.run.network.distinct_ways(flow);
+    if ways.len() < 2 {
+        return vec![];
+    }
+    let server_sends = context.facts(flow).server_sends;
+    let positions = |path: &[LinkId]| path.iter().filter_map(|link| context.places[*link]).collect();
+    let had = context.ways(flow);
+    let of_way = |way: &Epoch<'_>| {
+        let same = had.iter().filter(|(_, _, one)| (one.forward, one.reverse) == (way.forward, way.reverse));
+        let seconds: f64 = same.map(|(from, to, _)| to.since(*from).as_secs_f64()).sum();
+        WaySummary {
+            data_path: positions(way.data(server_sends)),
+            ack_path: if context.udp(flow).is_some() { vec![] } else { positions(way.acks(server_sends)) },
+            base_rtt_s: context.base_rtt_on(flow, way).as_secs_f64(),
+            share: ratio(seconds, context.active_s(flow)).unwrap_or(0.0),
+        }
+    };
+    ways.iter().map(of_way).collect()
 }
 
 fn path_use(context: &Context<'_>, facts: &FlowFacts) -> Option<PathUseSummary> {

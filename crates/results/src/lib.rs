@@ -33,7 +33,7 @@ pub use path_use::{LinkUse, PathUse, PathUseSummary, Shares};
 pub use summarise::summarise;
 pub use summary::{
     Emulation, FlowSummary, GroupSummary, LinkSummary, LongHopSummary, Metrics, MiddleboxSummary,
-    MonitoredFlow, NodeSummary, Summary, Warning, Work,
+    MonitoredFlow, NodeSummary, Summary, Warning, WaySummary, Work,
 };
 pub use tables::{
     CcRow, EventRow, FlowRow, LinkRow, LongHopRow, MiddleboxRow, MonitorRow, SegmentKind, SegmentRow, Table,

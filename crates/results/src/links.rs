@@ -5,7 +5,6 @@ use crate::context::Context;
 use crate::metric::*;
 use crate::{LinkRow, LinkSummary, Metrics, MonitoredFlow};
 use longhaul_path::{DropCause, Link, LinkStats, Packet};
-use longhaul_scenario::FlowInstance;
 use longhaul_segment::LineStats;
 use longhaul_units::{DeclaredId, Duration, FlowId, Histogram, Instant, counters};
 
@@ -147,7 +146,6 @@ pub(crate) fn link_summary(context: &Context<'_>, place: DeclaredId) -> LinkSumm
         set_offered(offered, &mut metrics);
         MonitoredFlow { flow: *flow, metrics }
     };
-    let crossing = |flow: &&FlowInstance| flow.forward.contains(&link) || flow.reverse.contains(&link);
     LinkSummary {
         name: spec.name.clone(),
         from: network.nodes[spec.from].clone(),
@@ -155,7 +153,7 @@ pub(crate) fn link_summary(context: &Context<'_>, place: DeclaredId) -> LinkSumm
         rate_bps: spec.config.rate.as_bps() as f64,
         delay_s: spec.config.delay.as_secs_f64(),
         queue: format!("{} {}", spec.config.queue.name(), spec.config.queue.limit()),
-        flows: network.flows.iter().filter(crossing).count(),
+        flows: network.flows.ids().filter(|flow| network.crosses(*flow, link)).count(),
         active_flows: context.sharing[link],
         metrics,
         whole_run: context.has_warmup().then(|| {

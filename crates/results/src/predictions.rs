@@ -1,6 +1,7 @@
 //! What a flow could do by closed forms, at the RTT and congestion event rate that it met.
 
 use crate::context::Context;
+use crate::links::ratio;
 use crate::metric::*;
 use crate::{Metric, Metrics};
 use longhaul_cc::{Conditions, Formula, closed_form};
@@ -34,10 +35,21 @@ pub(crate) fn predictions(context: &Context<'_>, flow: FlowId) -> Metrics {
     predicted
 }
 
-/// The least share of any link on the way of the data, in bits of payload per second.
+/// The least share of any link on the way of the data, in bits of payload per second: the mean over time, where ways change.
 fn fair_share(context: &Context<'_>, flow: FlowId) -> Option<f64> {
     let payload = context.mss(flow) as f64;
     let share = payload / (payload + context.headers(flow) as f64);
     let through = |link: &LinkId| context.mean_rate_bps(*link) * share / context.sharing[*link];
-    context.data_path(flow).iter().map(through).min_by(f64::total_cmp)
+    let least = |links: &[LinkId]| links.iter().map(through).min_by(f64::total_cmp);
+    let ways = context.ways(flow);
+    if ways.len() < 2 {
+        return least(context.data_path(flow));
+    }
+    let server_sends = context.facts(flow).server_sends;
+    let (mut bits, mut seconds) = (0.0, 0.0);
+    for (from, to, way) in ways {
+        let span = to.since(from).as_secs_f64();
+        (bits, seconds) = (bits + least(way.data(server_sends))? * span, seconds + span);
+    }
+    ratio(bits, seconds)
 }

@@ -182,6 +182,10 @@ pub struct FlowSummary {
     pub access_rate_bps: Option<f64>,
     /// Round trip time without queues, for a full segment and its ACK, in seconds.
     pub base_rtt_s: f64,
+    /// All of its ways, if they change: the first is that of the start of the run. `data_path`, `ack_path` and `base_rtt_s` are of the
+    /// one that it had when it became active and measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ways: Vec<WaySummary>,
     /// State of the sender's connection at the end.
     pub state: String,
     /// Its metrics.
@@ -205,6 +209,19 @@ fn shares<S: Serializer>(shares: &[(&'static str, f64)], serializer: S) -> Resul
         map.serialize_entry(name, share)?;
     }
     map.end()
+}
+
+/// One of several ways of a flow.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct WaySummary {
+    /// Links that its data cross, by their position in the list of links.
+    pub data_path: Vec<DeclaredId>,
+    /// Links that its ACKs cross.
+    pub ack_path: Vec<DeclaredId>,
+    /// Round trip time without queues, for a full segment and its ACK, in seconds.
+    pub base_rtt_s: f64,
+    /// Share of the flow's active measured time in which it had this way.
+    pub share: f64,
 }
 
 /// One middlebox.

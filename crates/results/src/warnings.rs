@@ -460,7 +460,9 @@ fn packets_above_the_mtu(context: &Context<'_>) -> Vec<Warning> {
         });
         let mss = clamped.chain([context.mss(flow)]).min().unwrap_or_default();
         let packet = mss + context.headers(flow);
-        for link in context.data_path(flow) {
+        let ways = context.ways(flow);
+        let links = ways.iter().flat_map(|(_, _, way)| way.data(context.facts(flow).server_sends));
+        for link in links {
             let DirectedLink { name, mtu: Some((mtu, _)), .. } = &network.links[*link] else { continue };
             let mtu = u64::from(*mtu);
             let key = (context.group(flow), *link);
@@ -489,8 +491,10 @@ fn queues_below_a_packet(context: &Context<'_>, links: &IdVec<DeclaredId, LinkSu
     let mut largest = IdVec::<LinkId, u64>::filled(0, network.links.len());
     for flow in network.flows.ids() {
         let packet = context.mss(flow) + context.headers(flow);
-        for link in context.data_path(flow) {
-            largest[*link] = packet.max(largest[*link]);
+        for (_, _, way) in context.ways(flow) {
+            for link in way.data(context.facts(flow).server_sends) {
+                largest[*link] = packet.max(largest[*link]);
+            }
         }
     }
     let too_small = context.declared.iter().zip(links).filter_map(|(id, link)| {

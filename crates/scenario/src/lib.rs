@@ -14,6 +14,7 @@ pub mod middlebox;
 mod network;
 mod profiles;
 mod quic;
+mod routes;
 mod satellites;
 mod script;
 mod shorthand;
@@ -42,11 +43,12 @@ pub use middlebox::{
     LocalRecoverySpec, LongSpec, MiddleboxSpec, MssClampSpec, PacedSpec, PrematureAckSpec, ShareSpec,
     SnoopSpec, SpacingSpec, SplitSpec, ThrottleSpec, TowardsSpec, TransportOfHop, WatermarkSpec,
 };
-pub use network::{DirectedLink, FlowInstance, MiddleboxInstance, Network, Step, Way};
+pub use network::{DirectedLink, Epoch, FlowInstance, MiddleboxInstance, Network, Step, Way};
 pub use profiles::{Profile, ProfileSpec, all as profiles};
 pub use quic::{
     CarefulResumeSpec, HandshakeSpec, QuicCongestion, QuicSpec, QuinnCongestion, TimeLimit, Transport,
 };
+pub use routes::{HostRoutes, InFlight, MovedWays, Moves, RouteChange, RouteSpec, RouteWay, Routed};
 pub use satellites::count_satellites;
 pub use script::{ChangeSpec, OutageSpec};
 pub use spec::{

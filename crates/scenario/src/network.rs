@@ -1,8 +1,10 @@
 //! The network that a scenario describes, with every shorthand expanded: nodes, directed links, single flows and their
-//! paths. Routing is static: least propagation delay, then fewest hops, then the order of the document.
+//! paths: of least propagation delay, then fewest hops, then in the order of the document; or as routes of the document give them.
 
+use crate::routes::{Moves, Routed, Tables};
 use crate::{
-    AccessSpec, Between, DirectionSpec, DumbbellSpec, FlowSpec, RunSpec, Scenario, TooBig, Transport,
+    AccessSpec, Between, DirectionSpec, DumbbellSpec, FlowSpec, RouteSpec, RunSpec, Scenario, TooBig,
+    Transport,
 };
 use longhaul_path::{HalfDuplex, HalfDuplexSpec, Hosts, LinkConfig};
 use longhaul_units::{
@@ -47,7 +49,7 @@ pub struct FlowInstance {
     pub transfer: usize,
     /// Which of the transfer's streams it is, from 0.
     pub stream: u32,
-    /// Links from the active to the passive opener.
+    /// Links from the active to the passive opener, at the start: see [`Network::routes`].
     pub forward: Vec<LinkId>,
     /// Links back.
     pub reverse: Vec<LinkId>,
@@ -72,7 +74,7 @@ pub struct MiddleboxInstance {
     pub flows: Vec<FlowId>,
     /// Its first connection of its own, and how many it has. Flows have the numbers before all of them.
     pub own_connections: (ConnectionId, u32),
-    /// Links between its two nodes, there and back, if it stands at two.
+    /// Links between its two nodes, there and back, if it stands at two; at the start.
     pub between: [Vec<LinkId>; 2],
     /// Only packets from the first node to the second meet it.
     pub one_way: bool,
@@ -132,6 +134,30 @@ pub struct Network {
     pub connection_flows: IdVec<ConnectionId, FlowId>,
     /// Middleboxes in the order of the document.
     pub middleboxes: IdVec<MiddleboxId, MiddleboxInstance>,
+    /// How ways change.
+    pub routes: Moves<Routed>,
+}
+
+/// The ways of a flow from a point in time on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Epoch<'a> {
+    /// From when on.
+    pub from: Instant,
+    /// Links from the active to the passive opener.
+    pub forward: &'a [LinkId],
+    /// Links back.
+    pub reverse: &'a [LinkId],
+}
+
+impl<'a> Epoch<'a> {
+    /// Links on the way from the data's sender, which is the passive opener if the `server_sends`.
+    pub fn data(&self, server_sends: bool) -> &'a [LinkId] {
+        if server_sends { self.reverse } else { self.forward }
+    }
+    /// Links on the way of its ACKs.
+    pub fn acks(&self, server_sends: bool) -> &'a [LinkId] {
+        self.data(!server_sends)
+    }
 }
 
 impl Network {
@@ -165,11 +191,109 @@ impl Network {
                 network.add_transfer(transfer, [&from, &to], core.clone(), access);
             }
         }
+        let tables = Tables::new(&network.links, &scenario.route, scenario.run.duration, scenario.run.seed);
+        if !tables.is_empty() {
+            network.begin_ways(scenario, &tables);
+        }
         for id in ids(scenario.middlebox.len()) {
             network.add_middlebox(scenario, id);
         }
+        if !tables.is_empty() {
+            network.begin_ways_between(scenario, &tables);
+            let takes = |spec: &RouteSpec, way| network.takes(scenario, spec, way);
+            network.routes = tables.moves(&network.links, &network.routed(), takes).unwrap_or_default();
+        }
         network.fix_queue_limits();
         network
+    }
+
+    /// Puts routes that hold from the start into the ways of flows.
+    fn begin_ways(&mut self, scenario: &Scenario, tables: &Tables<'_>) {
+        let Network { links, flows, .. } = self;
+        for flow in flows.iter_mut() {
+            let group = &scenario.group(flow.group).name;
+            let takes = |spec: &RouteSpec| spec.flows.is_empty() || spec.flows.contains(group);
+            tables.begin(links, &mut flow.forward, takes);
+            tables.begin(links, &mut flow.reverse, takes);
+        }
+    }
+
+    /// The same for ways between the two nodes of middleboxes.
+    fn begin_ways_between(&mut self, scenario: &Scenario, tables: &Tables<'_>) {
+        for id in ids::<MiddleboxId>(self.middleboxes.len()) {
+            for direction in 0..2 {
+                let mut way = std::mem::take(&mut self.middleboxes[id].between[direction]);
+                let which = Routed::Between(id, direction);
+                tables.begin(&self.links, &mut way, |spec| self.takes(scenario, spec, which));
+                self.middleboxes[id].between[direction] = way;
+            }
+        }
+    }
+
+    /// All ways that routes may change, as they are at the start, in order.
+    pub(crate) fn routed(&self) -> Vec<(Routed, Vec<LinkId>)> {
+        let of_flow = |(id, flow): (FlowId, &FlowInstance)| {
+            [(Routed::Flow(id, 0), flow.forward.clone()), (Routed::Flow(id, 1), flow.reverse.clone())]
+        };
+        let of_middlebox = |(id, one): (MiddleboxId, &MiddleboxInstance)| {
+            [0, 1].map(|direction| (Routed::Between(id, direction), one.between[direction].clone()))
+        };
+        let flows = self.flows.enumerated().flat_map(of_flow);
+        flows.chain(self.middleboxes.enumerated().flat_map(of_middlebox)).collect()
+    }
+
+    /// Whether a route is for a way: of the connections of a middlebox, if it is for all of its flows.
+    pub(crate) fn takes(&self, scenario: &Scenario, spec: &RouteSpec, way: Routed) -> bool {
+        let named = |flow: &FlowId| spec.flows.contains(&scenario.group(self.flows[*flow].group).name);
+        spec.flows.is_empty()
+            || match way {
+                Routed::Flow(flow, _) => named(&flow),
+                Routed::Between(middlebox, _) => self.middleboxes[middlebox].flows.iter().all(named),
+            }
+    }
+
+    /// The ways of a flow over time, from the start on.
+    pub fn epochs(&self, flow: FlowId) -> Vec<Epoch<'_>> {
+        let FlowInstance { forward, reverse, .. } = &self.flows[flow];
+        let mut epochs = vec![Epoch { from: Instant::ZERO, forward, reverse }];
+        let ways = [Routed::Flow(flow, 0), Routed::Flow(flow, 1)];
+        if !ways.iter().any(|way| self.routes.changes(way)) {
+            return epochs;
+        }
+        for change in &self.routes.changes {
+            let mut now = *epochs.last().expect("there is one");
+            let [there, back] = [0, 1].map(|side| self.routes.lists[change.list].of(&ways[side]));
+            if there.is_none() && back.is_none() {
+                continue;
+            }
+            now.forward = there.unwrap_or(now.forward);
+            now.reverse = back.unwrap_or(now.reverse);
+            if now.from == change.at {
+                epochs.pop();
+            }
+            epochs.push(Epoch { from: change.at, ..now });
+        }
+        epochs
+    }
+
+    /// The different ways of a flow, in the order in which it has them, and for each of its epochs which one that is.
+    pub fn distinct_ways(&self, flow: FlowId) -> (Vec<Epoch<'_>>, Vec<(Instant, usize)>) {
+        let (mut ways, mut times): (Vec<Epoch<'_>>, Vec<_>) = (vec![], vec![]);
+        for epoch in self.epochs(flow) {
+            let known =
+                ways.iter().position(|way| (way.forward, way.reverse) == (epoch.forward, epoch.reverse));
+            let number = known.unwrap_or_else(|| {
+                ways.push(epoch);
+                ways.len() - 1
+            });
+            times.push((epoch.from, number));
+        }
+        (ways, times)
+    }
+
+    /// True if packets of a flow ever go over a link.
+    pub fn crosses(&self, flow: FlowId, link: LinkId) -> bool {
+        self.epochs(flow).iter().any(|epoch| epoch.forward.contains(&link) || epoch.reverse.contains(&link))
     }
 
     /// Puts every limit of a queue into packets or bytes: times by the link's rate, bandwidth-delay products by it and the
@@ -177,13 +301,17 @@ impl Network {
     fn fix_queue_limits(&mut self) {
         let mut round_trips = IdVec::<LinkId, (u128, u128)>::filled((0, 0), self.links.len());
         if self.links.iter().any(|link| link.config.queue.needs_path()) {
-            for flow in self.flows.iter() {
-                let path = || flow.forward.iter().chain(&flow.reverse);
-                let rtt: u128 =
-                    path().map(|link| u128::from(self.links[*link].config.delay.as_nanos())).sum();
-                for link in path() {
-                    let (sum, flows) = &mut round_trips[*link];
-                    (*sum, *flows) = (*sum + rtt, *flows + 1);
+            for flow in self.flows.ids() {
+                // A link has its round trip from the first way of the flow that leads over it.
+                let mut seen = BTreeSet::new();
+                for epoch in self.epochs(flow) {
+                    let path = || epoch.forward.iter().chain(epoch.reverse);
+                    let rtt: u128 =
+                        path().map(|link| u128::from(self.links[*link].config.delay.as_nanos())).sum();
+                    for link in path().filter(|link| seen.insert(**link)) {
+                        let (sum, flows) = &mut round_trips[*link];
+                        (*sum, *flows) = (*sum + rtt, *flows + 1);
+                    }
                 }
             }
         }
@@ -204,7 +332,8 @@ impl Network {
             let names = spec.common().flows;
             names.is_empty() || names.contains(&scenario.group(group).name)
         };
-        let passing = |flow: &FlowInstance| nodes.iter().all(|node| self.passes(flow, *node));
+        let passing =
+            |flow: &FlowInstance| nodes.iter().all(|node| self.passes([&flow.forward, &flow.reverse], *node));
         let acted_on =
             |(id, flow): (FlowId, &FlowInstance)| (chosen(flow.group) && passing(flow)).then_some(id);
         let flows: Vec<FlowId> = self.flows.enumerated().filter_map(acted_on).collect();
@@ -267,8 +396,8 @@ impl Network {
     }
 
     /// True if packets of a flow pass a node, both ways, which is not one of its ends.
-    pub(crate) fn passes(&self, flow: &FlowInstance, node: NodeId) -> bool {
-        [&flow.forward, &flow.reverse].iter().all(|path| {
+    pub(crate) fn passes(&self, [forward, reverse]: [&[LinkId]; 2], node: NodeId) -> bool {
+        [forward, reverse].iter().all(|path| {
             path.split_last()
                 .is_some_and(|(_, before)| before.iter().any(|link| self.links[*link].to == node))
         })
@@ -322,7 +451,7 @@ impl Network {
         owner.map_or([NodeId(0); 2], |middlebox| [middlebox.nodes[0], middlebox.nodes[1]])
     }
 
-    /// All ways that packets may go.
+    /// All ways that packets may go, as they are at the start.
     pub fn ways(&self) -> Vec<Way> {
         let mut ways = vec![];
         for (id, flow) in self.flows.enumerated() {
@@ -335,16 +464,41 @@ impl Network {
             let (first, count) = middlebox.own_connections;
             for own in (0..count as usize).map(|count| first.after(count)) {
                 for (direction, links) in middlebox.between.iter().enumerate() {
-                    let end = |port| Step::Middlebox { middlebox: id, port };
-                    let steps = links.iter().map(|link| Step::Link(*link));
-                    let steps =
-                        [end(direction)].into_iter().chain(steps).chain([end(1 - direction)]).collect();
-                    let to = [Side::Server, Side::Client][direction];
-                    ways.push(Way { to: own.end(to), steps });
+                    ways.push(Network::way_between(id, own, direction, links));
                 }
             }
         }
         ways
+    }
+
+    /// The ways that one of the [`Network::routes`]' lists changes, as they are from then on.
+    pub fn moved_ways(&self, list: usize) -> Vec<Way> {
+        let mut ways = vec![];
+        for (which, links) in &self.routes.lists[list].ways {
+            match *which {
+                Routed::Flow(id, direction) => {
+                    let flow = &self.flows[id];
+                    let (to, reverse) = ([Side::Server, Side::Client][direction], direction == 1);
+                    for connection in (0..flow.connections).map(|count| flow.first_connection.after(count)) {
+                        ways.extend(self.ways_of(id, links, connection.end(to), reverse));
+                    }
+                }
+                Routed::Between(id, direction) => {
+                    let (first, count) = self.middleboxes[id].own_connections;
+                    let own = (0..count as usize).map(|count| first.after(count));
+                    ways.extend(own.map(|own| Network::way_between(id, own, direction, links)));
+                }
+            }
+        }
+        ways
+    }
+
+    /// The way of a middlebox's own connection from one of its nodes to the other.
+    fn way_between(id: MiddleboxId, own: ConnectionId, direction: usize, links: &[LinkId]) -> Way {
+        let end = |port| Step::Middlebox { middlebox: id, port };
+        let steps = links.iter().map(|link| Step::Link(*link));
+        let steps = [end(direction)].into_iter().chain(steps).chain([end(1 - direction)]).collect();
+        Way { to: own.end([Side::Server, Side::Client][direction]), steps }
     }
 
     /// The way of a flow in one direction, in pieces where a middlebox at two nodes takes its place between them.
@@ -476,16 +630,16 @@ impl Network {
         ]
     }
 
-    /// Round trip time of a flow without any queue: propagation, and transmission of a data packet of `data` bytes
+    /// Round trip time of a flow on one of its ways without any queue: propagation, and transmission of a data packet of `data` bytes
     /// and an ACK of `ack` bytes at every hop.
-    pub fn base_rtt(&self, flow: &FlowInstance, data: Size, ack: Size) -> Duration {
+    pub fn base_rtt(&self, way: &Epoch<'_>, data: Size, ack: Size) -> Duration {
         let hop = |link: &LinkId, size| {
             let config = &self.links[*link].config;
             let len = config.usual_len(u32::try_from(Size::as_bytes(size)).unwrap_or(u32::MAX));
             config.delay + config.rate.transmission_time(Size::from_bytes(u64::from(len)))
         };
-        let there = flow.forward.iter().map(|link| hop(link, data));
-        let back = flow.reverse.iter().map(|link| hop(link, ack));
+        let there = way.forward.iter().map(|link| hop(link, data));
+        let back = way.reverse.iter().map(|link| hop(link, ack));
         there.chain(back).fold(Duration::ZERO, |sum, time| sum + time)
     }
 

@@ -74,7 +74,7 @@ pub struct OutageSpec {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
-fn is_zero(time: &Duration) -> bool {
+pub(crate) fn is_zero(time: &Duration) -> bool {
     time.is_zero()
 }
 
@@ -82,16 +82,16 @@ fn is_zero(time: &Duration) -> bool {
 const MOST: u64 = 100_000;
 
 /// When something happens.
-struct Times {
-    first: Duration,
-    every: Option<Duration>,
-    jitter: Duration,
-    drift: Duration,
+pub(crate) struct Times {
+    pub first: Duration,
+    pub every: Option<Duration>,
+    pub jitter: Duration,
+    pub drift: Duration,
 }
 
 impl Times {
     /// All times before `end`; one that happens once has its time whenever that is.
-    fn until(&self, end: Duration, random: &mut Random) -> Vec<Duration> {
+    pub fn until(&self, end: Duration, random: &mut Random) -> Vec<Duration> {
         let mut draw = |most: Duration| match most.is_zero() {
             true => Duration::ZERO,
             false => Duration::from_nanos(random.up_to(most.as_nanos())),
@@ -107,7 +107,7 @@ impl Times {
     }
 
     /// What is wrong with them in a run of this length, and the setting.
-    fn check(&self, end: Duration) -> Result<(), (&'static str, String)> {
+    pub fn check(&self, end: Duration) -> Result<(), (&'static str, String)> {
         let Some(every) = self.every.filter(|every| !every.is_zero()) else {
             let message = "goes with `every`: it moves all times that follow".to_string();
             return if self.drift.is_zero() { Ok(()) } else { Err(("drift", message)) };

@@ -1,7 +1,7 @@
 //! The document's tables for the run and the network.
 
 use crate::script::{self, ChangeSpec, OutageSpec};
-use crate::{FlowSpec, LinkTraceSpec, MiddleboxSpec, ProfileSpec, measured};
+use crate::{FlowSpec, LinkTraceSpec, MiddleboxSpec, ProfileSpec, RouteSpec, measured};
 use longhaul_path::{
     AcmSpec, ArqSpec, CarrierSpec, CorruptionSpec, GrantSettings, HalfDuplexSpec, JitterSpec, LeoSpec,
     LinkConfig, LossSpec, Membership, OutageMode, OverheadSpec, QueueSpec, Reordering, SerialSpec, SlotsSpec,
@@ -38,6 +38,9 @@ pub struct Scenario {
     /// Carriers that several links share, as the return link of DVB-RCS2.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carrier: Vec<CarrierSpec>,
+    /// Ways that packets take between two nodes from a time on. Without one, packets take the links of least propagation delay.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub route: Vec<RouteSpec>,
     /// Flows.
     #[serde(default)]
     pub flow: Vec<FlowSpec>,

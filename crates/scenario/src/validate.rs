@@ -2,6 +2,7 @@
 
 mod flows;
 mod links;
+mod routes;
 mod tcp;
 
 use crate::error::nearest;
@@ -45,6 +46,7 @@ pub(crate) fn validate(scenario: &Scenario) -> Vec<Problem> {
         check.within("middlebox", Some(index), |check| check.middlebox(scenario, middlebox));
     }
     check.names("middlebox", scenario.middlebox.iter().map(MiddleboxSpec::name));
+    check.routes(scenario);
     if scenario.flow.is_empty() {
         check.problem(&[], "there is no [[flow]]: nothing would be sent");
     }
@@ -53,6 +55,9 @@ pub(crate) fn validate(scenario: &Scenario) -> Vec<Problem> {
     }
     if check.problems.is_empty() && !scenario.middlebox.is_empty() {
         check.middleboxes_are_passed(scenario);
+    }
+    if check.problems.is_empty() {
+        check.routed(scenario);
     }
     check.problems
 }

@@ -8,6 +8,7 @@ mod linux;
 mod measured;
 mod queue_limits;
 mod refusals;
+mod routes;
 mod scripts;
 mod shorthand;
 mod thin_link_refusals;

@@ -2,7 +2,6 @@
 
 use crate::world::World;
 use longhaul_tcp::LimitedTime;
-use longhaul_traffic::Side;
 use longhaul_units::{Duration, FlowId, Instant};
 
 impl World<'_> {
@@ -31,10 +30,7 @@ impl World<'_> {
                 continue;
             }
             let limits = self.limits_of(flow);
-            let instance = &self.network.flows[flow];
-            let path =
-                if self.data_side(flow) == Side::Server { &instance.reverse } else { &instance.forward };
-            let places = path.iter().filter_map(|link| self.recorder.places[*link]);
+            let places = self.data_way(flow).iter().filter_map(|link| self.recorder.places[*link]);
             let links = places.map(|place| self.link_watch.new[place]);
             let app = &self.apps[flow];
             let over = app.finished().map_or(Duration::ZERO, |at| self.now.since(at));

@@ -284,6 +284,13 @@ impl Observer<Segments> for Recorder {
         );
     }
 
+    /// A loss of its flow and no drop of a link, as that of a damaged packet.
+    #[inline(never)]
+    fn left_behind(&mut self, now: Instant, link: LinkId, packet: &Packet, segments: &Segments) {
+        let (connection, len) = (packet.to.connection(), segments.get(packet).payload_len);
+        self.drop(now, "left_behind", connection, len, self.places[link], packet.wire_len);
+    }
+
     #[inline(never)]
     fn offered(&mut self, now: Instant, link: LinkId, packet: &Packet, segments: &Segments) {
         self.monitored(link, packet, FlowMonitor::offered);

@@ -137,7 +137,7 @@ pub fn warnings_of_settings(scenario: &Scenario) -> Vec<Warning> {
     warnings
 }
 
-/// Takes the world to the end of the run, with a stop at each sample and at the end of the warm-up.
+/// Takes the world to the end of the run, with a stop at each sample, at the end of the warm-up and where ways change.
 fn play(world: &mut World<'_>, options: &mut RunOptions<'_>) -> Result<(), RunError> {
     let run = &world.scenario.run;
     let (end, warmup) = (Instant::ZERO + run.duration, Instant::ZERO + run.warmup);
@@ -149,7 +149,8 @@ fn play(world: &mut World<'_>, options: &mut RunOptions<'_>) -> Result<(), RunEr
         measuring = true;
     }
     while world.now < end {
-        let stop = next_sample.min(end).min(if measuring { end } else { warmup });
+        let stop =
+            next_sample.min(end).min(if measuring { end } else { warmup }).min(world.fabric.next_change());
         while let Pause::Busy = world.advance(stop, EVENTS_PER_SLICE) {
             tell(world, options, &mut told, end)?;
         }
@@ -160,6 +161,13 @@ fn play(world: &mut World<'_>, options: &mut RunOptions<'_>) -> Result<(), RunEr
         if world.now == warmup && !measuring {
             world.end_warmup();
             measuring = true;
+        }
+        while world.now == world.fabric.next_change() {
+            if measuring {
+                // What was left of the path was left of the one that the flow had.
+                world.add_path_use();
+            }
+            world.change_ways();
         }
         tell(world, options, &mut told, end)?;
     }

@@ -10,10 +10,10 @@ use crate::recorder::{Capture, Recorder};
 use crate::reused::{NO_GOAL, Reused};
 use crate::totals::{Totals, note_reduction};
 use crate::udp::UdpFlow;
-use longhaul_fabric::{Ahead, Fabric, Source, Stage, Topology, Way};
+use longhaul_fabric::{Ahead, Fabric, Source, Stage, Topology, Way, WaysMoved};
 use longhaul_middlebox::Sparse;
 use longhaul_results::{LinkSnapshot, PathUse, ReductionTimes};
-use longhaul_scenario::{DirectedLink, Network, Scenario, Ties};
+use longhaul_scenario::{DirectedLink, Network, Routed, Scenario, Ties};
 use longhaul_segment::LineStats;
 use longhaul_segment::SeqNumber;
 use longhaul_tcp::{Connection, Event, Ports};
@@ -21,6 +21,7 @@ use longhaul_traffic::{App, Side, Timing};
 use longhaul_units::{
     ConnectionId, DeclaredId, EndpointId, FlowId, Id, IdVec, Instant, LinkId, MiddleboxId, NodeId, Random,
 };
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Sums over samples while measured.
@@ -86,6 +87,8 @@ pub(crate) struct World<'a> {
     /// What the flows left of their paths.
     pub path_use: IdVec<FlowId, PathUse>,
     pub(crate) link_watch: LinkWatch,
+    /// Ways of data that have changed.
+    pub data_ways: BTreeMap<FlowId, &'a [LinkId]>,
 }
 
 /// Most packets that are gathered before they are handed to their endpoints.
@@ -127,11 +130,21 @@ impl<'a> World<'a> {
         let flows = network.flows.len();
         let others = 2 * network.connection_flows.len() + flows + network.middleboxes.len();
         let ties = scenario.run.ties;
-        let ways = network.ways().into_iter().map(|way| Way { row: way.to.index(), steps: way.steps });
+        let rows = |ways: Vec<longhaul_scenario::Way>| -> Vec<Way> {
+            ways.into_iter().map(|way| Way { row: way.to.index(), steps: way.steps }).collect()
+        };
+        let routes = &network.routes;
+        let moved = routes
+            .lists
+            .iter()
+            .enumerate()
+            .map(|(list, moved)| WaysMoved { ways: rows(network.moved_ways(list)), lost: moved.lost });
         let topology = Topology {
             links: &network.links,
             middleboxes: network.middleboxes.len(),
-            ways: ways.collect(),
+            ways: rows(network.ways()),
+            moves: moved.collect(),
+            changes: routes.changes.iter().map(|change| (change.at, change.list)).collect(),
             rows: 2 * network.connections(),
             seed,
             ties,
@@ -176,6 +189,7 @@ impl<'a> World<'a> {
             link_samples: IdVec::filled(LinkSnapshot::default(), declared.len()),
             path_use: IdVec::filled(PathUse::default(), flows),
             link_watch: LinkWatch::new(network, declared.len()),
+            data_ways: BTreeMap::new(),
             declared,
             last_sample: Instant::ZERO,
         };
@@ -193,9 +207,7 @@ impl<'a> World<'a> {
         let flows = &self.network.flows;
         for link in monitored.ids().filter(|link| monitored[*link]) {
             let Some(place) = self.recorder.places[link] else { continue };
-            let crosses =
-                |flow: &FlowId| flows[*flow].forward.contains(&link) || flows[*flow].reverse.contains(&link);
-            let crossing = flows.ids().filter(crosses).collect();
+            let crossing = flows.ids().filter(|flow| self.network.crosses(*flow, link)).collect();
             self.recorder.monitors[link] = Some(FlowMonitor::new(place, flows.len(), crossing));
         }
     }
@@ -222,6 +234,40 @@ impl<'a> World<'a> {
                 }
             }
         }
+        if self.network.routes.changes.is_empty() {
+            return;
+        }
+        for flow in self.network.flows.ids() {
+            let (_, times) = self.network.distinct_ways(flow);
+            for (at, way) in &times[1..] {
+                self.recorder.event(*at, "route", Some(flow), None, *way as f64);
+            }
+        }
+    }
+
+    /// Ways change: see [`Fabric::change_ways`].
+    pub(crate) fn change_ways(&mut self) {
+        let Some(list) = self.fabric.change_ways() else { return };
+        for (which, links) in &self.network.routes.lists[list].ways {
+            let Routed::Flow(id, direction) = *which else { continue };
+            let flow = &self.network.flows[id];
+            let side = [Side::Client, Side::Server][direction];
+            if side == self.data_side(id) {
+                self.data_ways.insert(id, links);
+            }
+            for connection in (0..flow.connections).map(|count| flow.first_connection.after(count)) {
+                self.endpoints[connection.end(side)].first_link = links[0];
+            }
+        }
+    }
+
+    /// Links on which a flow's data is sent now.
+    pub(crate) fn data_way(&self, flow: FlowId) -> &'a [LinkId] {
+        if let Some(links) = self.data_ways.get(&flow) {
+            return links;
+        }
+        let instance = &self.network.flows[flow];
+        if self.data_side(flow) == Side::Server { &instance.reverse } else { &instance.forward }
     }
 
     fn add_flow(&mut self, flow: FlowId, seed: u64) {

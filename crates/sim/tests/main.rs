@@ -24,6 +24,7 @@ mod queues;
 mod quic;
 mod quic_log;
 mod quic_settings;
+mod routes;
 mod scalable;
 mod serial;
 mod situations;

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..units import read_quantity, significant
-from ..why.case import Case
+from ..why.case import Case, crossed
 from ..why.waterfall import Waterfall
 
 #: The IP and TCP headers of a data packet without options, in bytes.
@@ -145,7 +145,7 @@ class Diagnosis:
     def _links(self, back: bool) -> list[dict[str, Any]]:
         numbers: dict[int, None] = {}
         for flow in self.flows:
-            numbers |= dict.fromkeys(flow["ack_path"] if back else flow["data_path"])
+            numbers |= dict.fromkeys(crossed(flow, "ack_path" if back else "data_path"))
         return [self.summary["links"][number] for number in numbers]
 
 

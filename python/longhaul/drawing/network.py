@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -161,7 +161,8 @@ class Network:
 
 def network_of(content: Mapping[str, Any], summary: Mapping[str, Any] | None = None) -> Network:
     """The network of a resolved scenario (it may be empty, if there is a summary), with the numbers of a run's summary."""
-    one_of_each = joined(summary if summary is not None else _planned(content), content)
+    known = summary if summary is not None else _planned(content)
+    one_of_each = joined({**known, "flows": list(_each_way(known["flows"]))}, content)
     found = one_of_each.found
     nodes = {}
     for node in found["nodes"]:
@@ -181,6 +182,16 @@ def network_of(content: Mapping[str, Any], summary: Mapping[str, Any] | None = N
     made = Network(str(found.get("name", "")), nodes, links, [], [], summary is not None)
     _add_lanes(made, found, content, one_of_each.groups)
     return made
+
+
+def _each_way(flows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Flows whose ways change once for each way, with a note on when they have it."""
+    for flow in flows:
+        if not flow.get("ways"):
+            yield dict(flow)
+        for way in flow.get("ways") or ():
+            note = way.get("from") or f"{quantity(way['share'], 'share', 2)} of the time on this way"
+            yield {**flow, "data_path": way["data_path"], "note": note}
 
 
 def _is_number(text: str) -> bool:
@@ -321,10 +332,11 @@ def _planned(content: Mapping[str, Any]) -> dict[str, Any]:
         private = "access" in one or "dumbbell" in content
         kind = (one.get("app") or {}).get("kind", "bulk")
         of_data = ends[::-1] if kind in _ANSWERED else ends
+        path, ways = _ways_over_time(links, _route(links, *of_data), content.get("route", ()), group)
         flows.append({
             "id": number, "name": group, "group": group, "app": kind,
             "from": f"{group}.from" if private else ends[0], "to": f"{group}.to" if private else ends[1],
-            "data_path": _route(links, *of_data), "ends": of_data,
+            "data_path": path, "ends": of_data, "ways": ways,
             "count": int(one.get("count", 1)) * int(one.get("streams", 1)),
         })  # fmt: skip
     boxes = [
@@ -364,6 +376,53 @@ def _route(links: Sequence[Mapping[str, Any]], source: str, target: str) -> list
     return []
 
 
+def _ways_over_time(
+    links: Sequence[Mapping[str, Any]], path: list[int], routes: Iterable[Mapping[str, Any]], group: str
+) -> tuple[list[int], list[dict[str, Any]]]:
+    """A way at the start as the scenario's routes make it, and all of its different ways, if there are several, with when it has them
+    first.
+    """
+    found: list[tuple[str, list[int]]] = []
+    for route in sorted(routes, key=lambda one: seconds(one.get("at", "0 s"))):
+        if group not in (route.get("flows") or [group]):
+            continue
+        at = seconds(route.get("at", "0 s"))
+        if at and not found:
+            found.append(("from the start", path))
+        path = _spliced(links, path, route)
+        words = f"from {quantity(at, 's')} on" if at else "from the start"
+        if not at:
+            found = []
+        if path not in [known for _, known in found]:
+            found.append((words + (", again and again" if route.get("every") else ""), path))
+    first = found[0][1] if found else path
+    ways = [{"data_path": way, "from": words} for words, way in found]
+    return first, ways if len(ways) > 1 else []
+
+
+def _spliced(links: Sequence[Mapping[str, Any]], path: list[int], route: Mapping[str, Any]) -> list[int]:
+    """A way with the links of a route between its ends."""
+    both = {str(link["name"]): number for number, link in enumerate(links)}
+    chain = [both[f"{name}.forward"] for name in route["via"]]
+    node = links[chain[0]]["from"]
+    if len(chain) > 1 and links[chain[0]]["to"] not in (links[chain[1]]["from"], links[chain[1]]["to"]):
+        node = links[chain[0]]["to"]
+    nodes, there, back = [node], [], []
+    for name in route["via"]:
+        side = "forward" if links[both[f"{name}.forward"]]["from"] == nodes[-1] else "reverse"
+        there.append(both[f"{name}.{side}"])
+        back.append(both[f"{name}.{'reverse' if side == 'forward' else 'forward'}"])
+        nodes.append(links[there[-1]]["to"])
+    passed = [links[path[0]]["from"], *(links[number]["to"] for number in path)] if path else []
+    if nodes[0] not in passed or nodes[-1] not in passed:
+        return path
+    first, last = passed.index(nodes[0]), passed.index(nodes[-1])
+    way = "forward" if first < last else "reverse"
+    if route.get("way", "both") not in ("both", way):
+        return path
+    return path[: min(first, last)] + (there if first < last else back[::-1]) + path[max(first, last) :]
+
+
 def _add_lanes(
     made: Network, found: Mapping[str, Any], content: Mapping[str, Any], alike: Mapping[str, list[str]]
 ) -> None:
@@ -388,6 +447,8 @@ def _add_lanes(
             [group], count, nodes, [numbers[number] for number in path], kind in _ASKED, alike=alike.get(group, [])
         )
         lane.text, lane.limit = _texts(flows, made.is_result)
+        if note := flows[0].get("note"):
+            lane.text = f"{lane.text}; {note}" if lane.text else str(note)
         _find_limit(made, lane, path, ways, flows)
         for box in found.get("middleboxes") or ():
             acts = {str(one.get("name", one["kind"])): one.get("flows") for one in content.get("middlebox", ())}

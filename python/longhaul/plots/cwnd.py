@@ -48,7 +48,7 @@ def draw(result: Result, view: View) -> Figure:
 
 def _pipe_share(result: Result, links: Sequence[course.Link], flow: dict[str, Any]) -> course.Steps | None:
     """A flow's equal part of the bandwidth-delay product: the window that fills the path and no queue."""
-    share, rtt = course.equal_share(result, links, flow), course.base_rtt(links, flow)
+    share, rtt = course.equal_share(result, links, flow), course.base_rtt(result, links, flow)
     if share is None:
         return None
     times = sorted({*share.times, *rtt.times})

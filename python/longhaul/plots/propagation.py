@@ -1,4 +1,4 @@
-"""How long links take without queue and transmission, where a script, a file, satellites or random steps move that."""
+"""How long links and ways take without queue and transmission, where a script, a route, a file, satellites or random steps move that."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ _MOST = 4
 
 
 def draw(result: Result, view: View) -> Figure:
-    """The delay of each direction of a link that moves, one way; both directions of a satellite link are one line."""
+    """The delay of each direction of a link that moves, one way; both directions of a satellite link are one line. Of flows whose
+    ways change, that of the whole way.
+    """
     start, end = view.span(result)
     found = propagation.delays(result)[:_MOST]
     if not found:
@@ -23,16 +25,19 @@ def draw(result: Result, view: View) -> Figure:
     figure, (axes,) = style.new()
     largest = 0.0
     for number, one in enumerate(found):
-        link = result.summary["links"][one.number]
         within = (one.times >= start) & (one.times <= end)
         times, values = (
             (one.times, one.values) if one.stepped else decimation.line(one.times[within], one.values[within])
         )
         largest = max(largest, float(one.values.max()))
-        name = f"{str(link['name']).rsplit('.', 1)[0]}\n({link['from']} → {link['to']})"
         drawstyle = "steps-post" if one.stepped else "default"
         axes.plot(
-            times, values, color=style.COLOURS[number], linestyle=style.DASHES[number], drawstyle=drawstyle, label=name
+            times,
+            values,
+            color=style.COLOURS[number],
+            linestyle=style.DASHES[number],
+            drawstyle=drawstyle,
+            label=one.name(result),
         )
     style.from_zero(axes, largest)
     style.quantity_axis(axes.yaxis, largest, "s", "delay, one way")

@@ -16,7 +16,7 @@ def draw(result: Result, view: View) -> Figure:
     """SRTT per flow; the dashed line is the round trip without any queueing, as the path has it at the time."""
     figure, axes, largest = lines.flow_figure(result, view, "srtt_s", "s", "SRTT", "Round-trip time", from_least=True)
     links = course.links_over_time(result)
-    limits = lines.distinct_limits(result, view.flow_ids(result), partial(course.base_rtt, links), ends=True)
+    limits = lines.distinct_limits(result, view.flow_ids(result), partial(course.base_rtt, result, links), ends=True)
     for number, base in enumerate(limits):
         style.limit_steps(axes, base.steps.times, base.steps.values, base.label("without queueing", "s"), number)
     least = min((min(base.steps.values) for base in limits), default=0.0)

@@ -1,4 +1,4 @@
-"""Draws what links did into time series: outages, handovers and changes of rate, delay and loss, as `events.parquet` has them."""
+"""Draws what links did into time series: outages, handovers, changes of rate, delay and loss, and of route, as `events.parquet` has them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from .. import course, propagation
 from ..explain import content_of
 from ..results import Result
 from ..units import counted
+from ..why import case
 from . import style
 from .view import View
 
@@ -26,7 +27,8 @@ _DENSE, _PARTS = 200, 100
 def mark(axes: Axes, result: Result, view: View, links: Iterable[int], *, named: bool = True) -> None:
     """Outages and handovers as grey bands, changes of rate, delay or loss as dotted lines; `named` in the legend, once for each kind."""
     start, end = view.span(result)
-    events = course.events(result).filter(pl.col("link").is_in(list(links)) & (pl.col("time_s") > 0))
+    links = list(links)
+    events = course.events(result).filter(pl.col("link").is_in(links) & (pl.col("time_s") > 0))
     down = events.filter(kind="link_down")
     handed_over = pl.Series(_handovers(result, down), dtype=pl.Boolean)
     kinds = (
@@ -35,6 +37,7 @@ def mark(axes: Axes, result: Result, view: View, links: Iterable[int], *, named:
         ("rate changes", events.filter(kind="link_rate"), _line),
         ("delay changes", events.filter(kind="link_delay"), _line),
         ("loss changes", events.filter(kind="link_loss"), _line),
+        ("change of route", _routes(result, links), _line),
     )
     for number, (what, rows, draw) in enumerate(kinds):
         ends = pl.when(kind="link_down").then(pl.col("time_s") + pl.col("value")).otherwise(pl.col("time_s"))
@@ -42,7 +45,9 @@ def mark(axes: Axes, result: Result, view: View, links: Iterable[int], *, named:
         spans = list(rows.select("time_s", "end").unique(maintain_order=True).iter_rows())
         if not spans:
             continue
-        label = f"{what}:\n{_names(result, rows)}" if named else None
+        # A change of route is a flow's.
+        names = _names(result, rows.filter(pl.col("link") >= 0))
+        label = (f"{what}:\n{names}" if names else what) if named else None
         if len(spans) > _MOST:
             # Ticks at the top: so many lines would cover what is drawn.
             at = [place for place, _ in spans]
@@ -54,6 +59,17 @@ def mark(axes: Axes, result: Result, view: View, links: Iterable[int], *, named:
             continue
         for i, span in enumerate(spans):
             draw(axes, span, number, None if i else label)
+
+
+def _routes(result: Result, links: Iterable[int]) -> pl.DataFrame:
+    """Changes of the ways of flows that ever cross one of these links."""
+    wanted = set(links)
+    moved = [
+        flow["id"]
+        for flow in result.summary["flows"]
+        if flow.get("ways") and wanted & {*case.crossed(flow, "data_path"), *case.crossed(flow, "ack_path")}
+    ]
+    return result.events.filter((pl.col("kind") == "route") & pl.col("flow").is_in(moved)).sort("time_s")
 
 
 def _handovers(result: Result, down: pl.DataFrame) -> list[bool]:
@@ -97,7 +113,14 @@ def _band(axes: Axes, span: tuple[float, float], _number: int, label: str | None
 
 
 def _line(axes: Axes, span: tuple[float, float], number: int, label: str | None) -> None:
-    dots: tuple[int, tuple[float, ...]] = ((0, ()), (0, ()), (0, (1, 2)), (0, (3, 2, 1, 2)), (0, (5, 2)))[number]
+    dots: tuple[int, tuple[float, ...]] = (
+        (0, ()),
+        (0, ()),
+        (0, (1, 2)),
+        (0, (3, 2, 1, 2)),
+        (0, (5, 2)),
+        (0, (7, 2, 1, 2)),
+    )[number]
     axes.axvline(span[0], color=style.LIMIT, linewidth=0.9, linestyle=dots, label=label)
 
 
@@ -105,4 +128,4 @@ def paths(result: Result, flows: Iterable[int]) -> list[int]:
     """The links that the data or the ACKs of some flows cross."""
     wanted = set(flows)
     crossing = (flow for flow in result.summary["flows"] if flow["id"] in wanted)
-    return sorted({link for flow in crossing for key in ("data_path", "ack_path") for link in flow.get(key, [])})
+    return sorted({link for flow in crossing for key in ("data_path", "ack_path") for link in case.crossed(flow, key)})

@@ -623,19 +623,17 @@ def _propagation_figure(columns: Columns, result: Result) -> None:
     """How long the links take without queue and transmission, where a script, a file, satellites or random steps move that."""
     series, rows = [], []
     for number, one in enumerate(propagation.delays(result)[:_LINKS]):
-        link = result.summary["links"][one.number]
         times, values = one.times, one.values
+        name = link_name(result.summary["links"][one.number]) if one.flow is None else one.flow
         if one.stepped:
             times, values = np.repeat(times, 2)[1:], np.repeat(values, 2)[:-1]
         small_times, small = decimated(times, values[np.newaxis], _POINTS)
-        series.append(
-            {"colour": number, "dash": 0, "axis": columns.axis(small_times), "label": link_name(link), **line(small[0])}
-        )
+        series.append({"colour": number, "dash": 0, "axis": columns.axis(small_times), "label": name, **line(small[0])})
         rows.append(values)
     if series:
         columns.figures.append({
             "id": "propagation", "title": "Propagation delay", "unit": "s", "kind": "links", "series": series,
-            "caption": "One way over the link, without queue and transmission.",
+            "caption": "One way over the link, or over all links of a way that changes, without queue and transmission.",
             "alt": "; ".join(_alt("Propagation delay", "s", [one["label"]], row[np.newaxis]) for one, row in zip(series, rows, strict=True)),
         })  # fmt: skip
 
@@ -723,6 +721,7 @@ def _marks(result: Result) -> list[dict[str, Any]]:
         "link_rate": "rate changes",
         "link_delay": "delay changes",
         "link_loss": "loss changes",
+        "route": "change of route",
     }
     content = content_of(result)
     span = float(result.summary["duration_s"])
@@ -730,7 +729,8 @@ def _marks(result: Result) -> list[dict[str, Any]]:
     for row in frame.filter(frame["kind"].is_in(list(words))).sort("time_s").iter_rows(named=True):
         if row["time_s"] <= 0 and row["kind"] != "link_down":
             continue
-        link = str(result.summary["links"][row["link"]]["name"])
+        # A change of route is a flow's.
+        link = "" if row["kind"] == "route" else str(result.summary["links"][row["link"]]["name"])
         at, length = float(row["time_s"]), float(row["value"]) if row["kind"] == "link_down" else 0.0
         handed_over = row["kind"] == "link_down" and propagation.is_handover(content, link, length)
         what = "handover" if handed_over else words[row["kind"]]
@@ -747,7 +747,9 @@ def _marks(result: Result) -> list[dict[str, Any]]:
         plural = "s" if kind == "link_down" and len(spans) > 1 else ""
         mark = {
             "kind": "ticks" if many else "band" if kind == "link_down" else "line",
-            "label": f"{what}{plural}: {name}" + (f" ({len(spans):,})" if len(spans) > 1 else ""),
+            "label": f"{what}{plural}"
+            + (f": {name}" if name else "")
+            + (f" ({len(spans):,})" if len(spans) > 1 else ""),
             "spans": [[round(at, 6), round(to, 6)] for at, to in places.values()],
         }
         marks.append(mark | _strip(list(spans), span) if len(places) > _DENSE else mark)

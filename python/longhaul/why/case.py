@@ -122,7 +122,7 @@ class Case:
 
     def path(self, key: str) -> list[dict[str, Any]]:
         """Directions of links that data (`data_path`) or ACKs (`ack_path`) of any of the flows cross."""
-        numbers = dict.fromkeys(number for flow in self.flows for number in flow.get(key) or ())
+        numbers = dict.fromkeys(number for flow in self.flows for number in crossed(flow, key))
         return [self.summary["links"][number] for number in numbers]
 
     @cached_property
@@ -184,7 +184,8 @@ class Case:
     @cached_property
     def rtt(self) -> float:
         """The longest round trip of the empty path while the flows were active, in s."""
-        base = max((float(flow.get("base_rtt_s") or 0.0) for flow in self.flows), default=0.0)
+        had = [way for flow in self.flows for way in ways(flow)]
+        base = max((float(way.get("base_rtt_s") or 0.0) for way in had), default=0.0)
         links = [*self.path("data_path"), *self.path("ack_path")]
         return base + math.fsum(self.delay(link) - float(link["delay_s"]) for link in links)
 
@@ -328,7 +329,25 @@ def metric(item: Mapping[str, Any], key: str) -> float:
     return float((item.get("metrics") or {}).get(key) or 0.0)
 
 
+def ways(flow: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The ways that a flow had while it was active and measured: itself, if it had one.
+
+    >>> ways({"data_path": [0], "ways": [{"data_path": [0], "share": 0.4}, {"data_path": [2], "share": 0.6}]})[1]["data_path"]
+    [2]
+    """
+    return [way for way in flow.get("ways") or () if way["share"] > 0.0] or [flow]
+
+
+def crossed(flow: Mapping[str, Any], key: str) -> list[int]:
+    """Directions of links that a flow's data (`data_path`) or ACKs (`ack_path`) cross on any of its ways."""
+    return list(dict.fromkeys(number for way in (flow, *ways(flow)) for number in way.get(key) or ()))
+
+
 def crosses(one: Sequence[Mapping[str, Any]], other: Sequence[Mapping[str, Any]]) -> bool:
     """Whether two sets of flows have a direction of a link in common."""
-    mine = {number for flow in one for key in ("data_path", "ack_path") for number in flow.get(key) or ()}
-    return any(mine & {*(flow.get("data_path") or ()), *(flow.get("ack_path") or ())} for flow in other)
+
+    def links(flow: Mapping[str, Any]) -> set[int]:
+        return {*crossed(flow, "data_path"), *crossed(flow, "ack_path")}
+
+    mine = {number for flow in one for number in links(flow)}
+    return any(mine & links(flow) for flow in other)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..experience import LARGER, Experience
 from ..units import read_bytes, read_quantity
-from .case import Case, rate_of
+from .case import Case, rate_of, ways
 
 #: What is this close to its ideal has reached it.
 REACHED = 0.94
@@ -38,6 +38,17 @@ class Ideal:
         return self.gap(value) <= -math.log(REACHED)
 
 
+def _over_ways(case: Case) -> Ideal | None:
+    """The mean over time of the shares of the ways that flows have one after the other."""
+    shares = [(flow.get("predicted") or {}).get("fair_share_bps") for flow in case.flows]
+    known = [float(share) for share in shares if share]
+    if not known:
+        return None
+    streams = int(case.section.get("streams") or 1)
+    mean = math.fsum(known) / len(known)
+    return Ideal(mean * streams, True, "the mean over time of an equal share of the slowest link of its ways")
+
+
 def ideal_of(case: Case, qoe: Experience) -> Ideal | None:
     """The ideal of a group; `None` where no closed form is known (pages, calls)."""
     share, larger = case.fair_share, qoe.kind in LARGER
@@ -46,6 +57,8 @@ def ideal_of(case: Case, qoe: Experience) -> Ideal | None:
         return Ideal(5.0, True, "a film without stalls")
     if qoe.kind in ("calls", "pages") or not math.isfinite(share):
         return None
+    if any(len(ways(flow)) > 1 for flow in case.flows):
+        return _over_ways(case) if qoe.kind == "streams" and app.get("kind", "bulk") == "bulk" else None
     if qoe.kind == "streams":
         if app.get("kind", "bulk") != "bulk":
             own = written(app)

@@ -34,6 +34,7 @@ from .case import (
     section_of,
     setting,
     spec_of,
+    ways,
 )
 
 #: What can be had by a setting or by other behaviour; then congestion control itself; then the path, which is what it is.
@@ -85,11 +86,11 @@ def interventions(case: Case) -> list[Intervention]:
         # There are no windows, timers or repairs, and nothing comes back.
         return [
             one
-            for maker in (_grants, _half_duplex, _wire, _own_losses, _takers, _queues, _script, _others, _path)
+            for maker in (_grants, _half_duplex, _wire, _own_losses, _takers, _queues, _script, _routes, _others, _path)
             for one in maker(case)
         ]
     makers = (
-        _timers, _windows, _own_pace, _returns, _grants, _half_duplex, _proxies, _wire, _own_losses, _row, _overshoot, _takers, _queues, _script, _others, _small,
+        _timers, _windows, _own_pace, _returns, _grants, _half_duplex, _proxies, _wire, _own_losses, _row, _overshoot, _takers, _queues, _script, _routes, _others, _small,
         _starts, _repairs, _crowd, _control,
     )  # fmt: skip
     return [one for maker in (*makers, _path) for one in maker(case)]
@@ -736,6 +737,31 @@ def _queues(case: Case) -> Iterator[Intervention]:
                 f"queueing at {link_name(worst)}, where 5 % of the packets wait {quantity(wait, 's')} or longer",
                 both,
             )
+
+
+def _routes(case: Case) -> Iterator[Intervention]:
+    """Changes of the flows' ways while they were active: tried with the ways of the start all the time."""
+    moved = [flow for flow in case.flows if len(ways(flow)) > 1]
+    if not moved:
+        return
+    # Between the nodes at which its ways part, the links of each.
+    had = [
+        dict.fromkeys(case.summary["links"][number]["name"] for number in way["data_path"]) for way in ways(moved[0])
+    ]
+    common = set(had[0]).intersection(*had[1:])
+    own = [[str(name).rsplit(".", 1)[0] for name in way if name not in common] for way in had]
+    told = [listed(names) for names in own if names]
+    between = f" between {listed(told, 'and')}" if len(told) > 1 else " of their ACKs"
+    words = f"changes of route{between}, which move packets from one way to another"
+    if any(route.get("in_flight") == "lost" for route in case.content.get("route") or ()):
+        words += " and lose those in flight"
+    yield Intervention("routes", "change of route", words, _first_ways)
+
+
+def _first_ways(content: dict[str, Any]) -> None:
+    """Ways stay as they are at the start."""
+    first = [route for route in content.get("route") or () if not seconds(route.get("at", "0 s"))]
+    content["route"] = [{key: value for key, value in route.items() if key != "every"} for route in first]
 
 
 def _script(case: Case) -> Iterator[Intervention]:
