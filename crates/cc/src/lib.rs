@@ -25,6 +25,7 @@
 #![cfg_attr(not(feature = "serde"), allow(dead_code))]
 
 pub mod algorithms;
+pub mod careful_resume;
 pub mod closed_form;
 mod compose;
 mod counting;
@@ -49,6 +50,7 @@ mod token_bucket;
 mod window;
 
 pub use algorithms::external::{Maker, register};
+pub use careful_resume::CarefulResume;
 pub use counting::Counting;
 pub use events::{Ack, Congestion, CongestionKind, Delivery, Lost, Sent};
 pub use inspection::{Inspection, Reading};

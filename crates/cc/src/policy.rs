@@ -29,6 +29,11 @@ pub trait Avoidance: Clone + Send + 'static {
     /// Sees every ACK before anything grows, also in slow start, in recovery and while limited by the application:
     /// the place to gather round trips and rates. `ack.round_start` marks the once-per-RTT decisions (Vegas, Illinois).
     fn observe(&mut self, _window: &Window, _ack: &Ack) {}
+    /// A window and a threshold that the rule sets outright upon this ACK, in place of a step: a pause to measure the path. Not in
+    /// recovery, nor while something else than this window is the limit. A threshold above the window is slow start.
+    fn set(&mut self, _window: &Window, _ack: &Ack) -> Option<Cut> {
+        None
+    }
     /// Bytes by which the window grows upon this ACK (shrinks, if negative: delay-based rules).
     fn increase(&mut self, window: &Window, ack: &Ack) -> f64;
     /// The receiver's window is the limit: the window does not grow, but a rule by delay may evaluate the round, shrink it, and end slow
@@ -65,6 +70,10 @@ pub trait Avoidance: Clone + Send + 'static {
     fn rescale(&mut self, _by: f64) {}
     /// What goes on inside.
     fn inspect(&self, _window: &Window, _inspection: &mut Inspection) {}
+    /// True if the rule reads [`Ack::delivery`]; otherwise the connection does not measure it.
+    fn needs_delivery_rate(&self) -> bool {
+        false
+    }
     /// How it uses ECN, read once. With [`EcnUse::Fraction`] and [`EcnUse::L4s`] it finds in [`Ack::marked`] how much was marked.
     fn ecn(&self) -> EcnUse {
         EcnUse::Classic

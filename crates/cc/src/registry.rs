@@ -6,18 +6,24 @@ use crate::algorithms::bbr::BbrParams;
 use crate::algorithms::bbr3::Bbr3Params;
 use crate::algorithms::bic::BicParams;
 use crate::algorithms::compound::CompoundParams;
+use crate::algorithms::copa::CopaParams;
 use crate::algorithms::cubic::CubicParams;
 use crate::algorithms::dctcp::DctcpParams;
+use crate::algorithms::dual::DualParams;
 use crate::algorithms::external::ExternalParams;
+use crate::algorithms::fast::FastParams;
 use crate::algorithms::fixed::FixedParams;
 use crate::algorithms::highspeed::HighSpeedParams;
 use crate::algorithms::htcp::HtcpParams;
 use crate::algorithms::hybla::HyblaParams;
 use crate::algorithms::illinois::IllinoisParams;
+use crate::algorithms::ledbat::{LedbatParams, LedbatPpParams};
+use crate::algorithms::nv::NvParams;
 use crate::algorithms::prague::PragueParams;
 use crate::algorithms::reno::RenoParams;
 use crate::algorithms::scalable::ScalableParams;
 use crate::algorithms::sttp::{PracticalParams, SttpParams};
+use crate::algorithms::tri_s::TriSParams;
 use crate::algorithms::vegas::VegasParams;
 use crate::algorithms::veno::VenoParams;
 use crate::algorithms::westwood::WestwoodParams;
@@ -30,6 +36,7 @@ use crate::params::{Conditions, Formula, Spec};
 use crate::schema::{self, name_or_table};
 use crate::slow_start::hystart::HystartParams;
 use crate::slow_start::packet_pair::PacketPairParams;
+use crate::slow_start::search::SearchParams;
 use crate::slow_start::{hystart_pp::HystartPpParams, limited::LimitedParams, standard::StandardParams};
 use crate::{Avoidance, CongestionControl, Setup};
 #[cfg(feature = "serde")]
@@ -219,7 +226,14 @@ kinds! {
     SttpPractical(PracticalParams) = "sttp_practical",
     RenoAverage(AverageRestartParams) = "reno_average",
     Dctcp(DctcpParams) = "dctcp",
-    Prague(PragueParams) = "prague";
+    Prague(PragueParams) = "prague",
+    Fast(FastParams) = "fast",
+    Ledbat(LedbatParams) = "ledbat",
+    LedbatPp(LedbatPpParams) = "ledbat++",
+    Copa(CopaParams) = "copa",
+    Nv(NvParams) = "nv",
+    Dual(DualParams) = "dual",
+    TriS(TriSParams) = "tri_s";
     unlisted External(ExternalParams) = "python"
 }
 
@@ -234,6 +248,7 @@ kinds! {
     HystartPp(HystartPpParams) = "hystart++",
     Hystart(HystartParams) = "hystart",
     PacketPair(PacketPairParams) = "packet_pair",
+    Search(SearchParams) = "search",
 }
 
 impl Compose for SlowStartKind {

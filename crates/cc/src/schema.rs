@@ -38,14 +38,14 @@ pub(crate) fn name_or_table<'de, D: serde::Deserializer<'de>>(
     deserializer.deserialize_any(Visitor(what))
 }
 
-/// Checks every number against the range in its schema, then what the algorithm checks itself.
+/// Checks every number and every quantity against the range in its schema, then what the algorithm checks itself.
 pub(crate) fn check<P: Spec>(params: &P) -> Result<(), String> {
     let values = serde_json::to_value(params).map_err(|error| format!("{}: {error}", P::NAME))?;
     for (name, schema) in properties::<P>() {
         let value = values.get(name).unwrap_or(&Value::Null);
         let is_number = matches!(schema.get("type").and_then(Value::as_str), Some("number" | "integer"));
         // serde_json writes NaN and infinities as null.
-        if is_number && !(value.is_number() && ranges::holds(schema, value)) {
+        if (is_number && !value.is_number()) || !ranges::holds(schema, value) {
             let range = ranges::range(schema).unwrap_or_else(|| "a finite number".to_string());
             return Err(format!("{}: {name} must be {range}, not {}", P::NAME, shown(value)));
         }

@@ -131,6 +131,11 @@ impl<A: Avoidance, S: SlowStart> WindowBased<A, S> {
             }
             return;
         }
+        if let Some(cut) = self.avoidance.set(&self.window, ack) {
+            self.window.ssthresh = cut.ssthresh.max(2.0 * self.window.mss);
+            self.window.cwnd = cut.cwnd.max(self.window.mss);
+            return;
+        }
         if self.window.in_slow_start() {
             self.step_of_slow_start(ack);
         } else {
@@ -220,6 +225,9 @@ impl<A: Avoidance, S: SlowStart> WindowBased<A, S> {
 impl<A: Avoidance, S: SlowStart> CongestionControl for WindowBased<A, S> {
     fn hears_of_sending(&self) -> bool {
         false
+    }
+    fn needs_delivery_rate(&self) -> bool {
+        self.avoidance.needs_delivery_rate()
     }
     fn ecn(&self) -> EcnUse {
         self.avoidance.ecn()
@@ -530,7 +538,8 @@ mod tests {
         algorithms
     }
     /// Those that look at delay or at a rate: an ACK may shrink their window.
-    const SENSE_THE_PATH: &[&str] = &["bbr", "compound", "sttp", "vegas", "yeah"];
+    const SENSE_THE_PATH: &[&str] =
+        &["bbr", "compound", "copa", "dual", "fast", "ledbat", "nv", "sttp", "tri_s", "vegas", "yeah"];
     fn has_a_window_of_its_own(algorithm: &str) -> bool {
         !algorithm.contains("bbr") && !algorithm.contains("sttp")
     }

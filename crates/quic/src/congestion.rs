@@ -9,8 +9,8 @@
 //! retransmitted packets, so each ACK measures the round trip and the rate; an ACK is taken up after the losses that it
 //! reveals; nothing is undone, since a packet that was declared lost is forgotten.
 
-use crate::careful_resume::{Phase, READING};
 use crate::clock::Clock;
+use longhaul_cc::careful_resume::{Phase, READING};
 use longhaul_cc::{Ack, Congestion, CongestionControl, CongestionKind, Delivery, Inspection, Lost, Sent};
 use longhaul_units::{Duration, Instant, Rate, Size};
 use quinn_proto::RttEstimator;

@@ -1,6 +1,5 @@
 //! One connection of an endpoint: what its streams still have to send, its counters, and its events.
 
-use crate::careful_resume::Phase;
 use crate::congestion::{Hold, Measured, Shared};
 use crate::endpoint::{Datagram, Event, StreamCounts, number};
 use crate::frames::{self, Content};
@@ -11,6 +10,7 @@ use crate::settings::{Session, Settings};
 use crate::trace::Tracer;
 use crate::warnings::Incidents;
 use bytes::Bytes;
+use longhaul_cc::careful_resume::Phase;
 use longhaul_tcp::{Limit, LimitClock, Stats};
 use longhaul_units::{Ecn, Instant};
 use quinn_proto::{ConnectionStats, ReadError, StreamEvent, StreamId, VarInt, WriteError};

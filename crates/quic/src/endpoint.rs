@@ -4,7 +4,6 @@
 //! timer. After each input, [`Endpoint::poll_transmit`] is called until it gives nothing more, then
 //! [`Endpoint::poll_event`], then [`Endpoint::poll_timeout`].
 
-use crate::careful_resume::Phase;
 use crate::clock::Clock;
 use crate::congestion::{Factory, Measured};
 use crate::connection::{Connection, ZEROS};
@@ -16,6 +15,7 @@ use crate::trace::TraceRow;
 use crate::warnings::Incidents;
 use bytes::{Bytes, BytesMut};
 use longhaul_cc::Inspection;
+use longhaul_cc::careful_resume::Phase;
 use longhaul_tcp::{Limit, LimitedTime, Stats};
 use longhaul_units::{Ecn, Instant, counters};
 use quinn_proto::{ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, StreamId, TransportConfig, VarInt};

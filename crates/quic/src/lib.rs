@@ -25,7 +25,6 @@
 //! ```
 
 mod bundle;
-mod careful_resume;
 mod clock;
 mod congestion;
 mod connection;
@@ -44,11 +43,11 @@ mod trace;
 mod warnings;
 
 pub use bundle::{Bundle, Done, FlowStreams, Known, Member, SERVER_NAME, Sample, Told, rehearse, seed_of};
-pub use careful_resume::{CarefulResume, Phase, Rebuild, Remembered};
 pub use clock::Clock;
 pub use congestion::Measured;
 pub use endpoint::{ConnectionKey, Datagram, Endpoint, Event, StreamCounts, number};
 pub use frames::Content;
+pub use longhaul_cc::careful_resume::{CarefulResume, Phase, Rebuild, Remembered};
 pub use longhaul_units::Ecn;
 pub use null::{Credentials, Ticket, reset_key};
 pub use observe::Observer;

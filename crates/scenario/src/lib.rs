@@ -4,6 +4,7 @@
 //! single flows. Worlds (the simulator, the emulator) start from there.
 
 mod at_work;
+mod careful_resume;
 mod error;
 mod inherit;
 mod linux;
@@ -28,6 +29,7 @@ mod udp;
 mod validate;
 
 pub use at_work::LinkSetting;
+pub use careful_resume::CarefulResumeSpec;
 pub use error::ScenarioError;
 pub use load::{
     load, load_or_all_errors, load_with, resolved_json, resolved_toml, resolved_tomls, run_id, run_ids,
@@ -45,9 +47,7 @@ pub use middlebox::{
 };
 pub use network::{DirectedLink, Epoch, FlowInstance, MiddleboxInstance, Network, Step, Way};
 pub use profiles::{Profile, ProfileSpec, all as profiles};
-pub use quic::{
-    CarefulResumeSpec, HandshakeSpec, QuicCongestion, QuicSpec, QuinnCongestion, TimeLimit, Transport,
-};
+pub use quic::{HandshakeSpec, QuicCongestion, QuicSpec, QuinnCongestion, TimeLimit, Transport};
 pub use routes::{HostRoutes, InFlight, MovedWays, Moves, RouteChange, RouteSpec, RouteWay, Routed};
 pub use satellites::count_satellites;
 pub use script::{ChangeSpec, OutageSpec};

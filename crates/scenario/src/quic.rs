@@ -1,11 +1,9 @@
 //! The document's table for a QUIC connection's settings, and how it becomes an endpoint's.
 
 use crate::tcp::text_setting;
-use crate::{BufferSpec, InitialWindowSpec};
-use longhaul_cc::{
-    Algorithm, CongestionControl, EcnUse, InitialWindow, Pacing, Setup, SlowStartKind, build, build_checked,
-};
-use longhaul_quic::{AckFrequency, CarefulResume, CongestionChoice, Credentials, Remembered, Settings};
+use crate::{BufferSpec, CarefulResumeSpec, InitialWindowSpec};
+use longhaul_cc::{Algorithm, EcnUse, Pacing, Setup, SlowStartKind, build, build_checked};
+use longhaul_quic::{AckFrequency, CongestionChoice, Credentials, Settings};
 use longhaul_units::{Duration, Limit, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -127,18 +125,6 @@ pub enum HandshakeSpec {
     Resumed,
     /// The same, and the client's first data travel with its first flight (0-RTT, RFC 9001 section 4.6).
     EarlyData,
-}
-
-/// What is remembered of an earlier connection.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CarefulResumeSpec {
-    /// Its congestion window. RFC 9959 jumps to half of it.
-    #[schemars(extend("x-minimum" = "1 B", "x-maximum" = "4 GB"))]
-    pub window: Size,
-    /// Its smallest RTT. A path whose RTT is below half of it, or ten times it or more, is taken for another one.
-    #[schemars(extend("x-minimum" = "1 ms", "x-maximum" = "2 h"))]
-    pub rtt: Duration,
 }
 
 /// A time, or never.
@@ -320,7 +306,12 @@ impl QuicSpec {
                 let build = move |setup: &Setup| build_checked(&algorithm, &slow_start, setup);
                 match &self.careful_resume {
                     None => CongestionChoice::Policy(Arc::new(move |seed| build(&Setup { seed, ..setup }))),
-                    Some(resume) => resume.choice(setup, build),
+                    Some(resume) => {
+                        let resume = resume.clone();
+                        CongestionChoice::Policy(Arc::new(move |seed| {
+                            resume.around(Setup { seed, ..setup }, build.clone())
+                        }))
+                    }
                 }
             }
             QuicCongestion::Quinns(QuinnCongestion::QuinnCubic) => CongestionChoice::QuinnCubic,
@@ -419,32 +410,6 @@ impl QuicSpec {
             }
         }
         self.settings().check().map_err(|error| ("", error.to_string()))
-    }
-}
-
-impl CarefulResumeSpec {
-    /// A policy around which careful resume stands.
-    fn choice(
-        &self,
-        setup: Setup,
-        build: impl Fn(&Setup) -> Box<dyn CongestionControl> + Clone + Send + Sync + 'static,
-    ) -> CongestionChoice {
-        let remembered = Remembered { window: self.window.as_bytes(), rtt: self.rtt };
-        let initial = setup.initial_window.bytes(setup.mss);
-        CongestionChoice::Policy(Arc::new(move |seed| {
-            let build = build.clone();
-            let rebuild = move |window, ssthresh: Option<u64>| {
-                let limit = ssthresh.map(|bytes| Limit::Bytes(Size::from_bytes(bytes)));
-                let initial_window = InitialWindow::Bytes(window);
-                build(&Setup {
-                    seed,
-                    initial_window,
-                    initial_ssthresh: limit.or(setup.initial_ssthresh),
-                    ..setup
-                })
-            };
-            Box::new(CarefulResume::new(remembered, initial, Box::new(rebuild)))
-        }))
     }
 }
 

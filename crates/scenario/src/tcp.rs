@@ -1,5 +1,6 @@
 //! The document's table for a connection's settings, and how it becomes a connection.
 
+use crate::CarefulResumeSpec;
 use longhaul_cc::{Algorithm, CongestionControl, Pacing, Reduces, Setup, SlowStartKind};
 use longhaul_tcp::{
     Autotuning, Config, InitialWindow, Keepalive, Reading, Recovery, ReductionBound, RttSampling,
@@ -654,6 +655,10 @@ pub struct TcpSpec {
     pub slow_start: SlowStartKind,
     /// Pacing for congestion controls that set only a window.
     pub pacing: Pacing,
+    /// What both ends have stored of an earlier connection over the same path, with which they resume carefully (RFC 9959): once the
+    /// initial window is acknowledged, the window jumps to half of the remembered one, and back if that leads to losses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub careful_resume: Option<CarefulResumeSpec>,
     /// Retransmission timer.
     pub rto: RtoSpec,
 }
@@ -723,6 +728,7 @@ impl Default for TcpSpec {
             congestion: Algorithm::default(),
             slow_start: SlowStartKind::default(),
             pacing: Pacing::default(),
+            careful_resume: None,
             rto: RtoSpec::default(),
         }
     }
@@ -838,7 +844,12 @@ impl TcpSpec {
     /// A congestion controller for an endpoint, with parameters that [`TcpSpec::check_congestion_control`] has accepted. `seed`
     /// is that of its own random numbers.
     pub fn congestion_control(&self, seed: u64) -> Box<dyn CongestionControl> {
-        longhaul_cc::build_checked(&self.congestion, &self.slow_start, &self.congestion_setup(seed))
+        let setup = self.congestion_setup(seed);
+        let Some(resume) = &self.careful_resume else {
+            return longhaul_cc::build_checked(&self.congestion, &self.slow_start, &setup);
+        };
+        let (algorithm, slow_start) = (self.congestion.clone(), self.slow_start.clone());
+        resume.around(setup, move |setup| longhaul_cc::build_checked(&algorithm, &slow_start, setup))
     }
 
     /// Whether there can be a congestion controller with these parameters.

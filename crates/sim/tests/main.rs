@@ -7,6 +7,7 @@ mod carriers;
 mod closed_forms;
 mod companions;
 mod damaged_wire;
+mod delay_controls;
 mod demand;
 mod ecn;
 mod fingerprints;

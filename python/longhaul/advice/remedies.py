@@ -89,10 +89,11 @@ def _congestion(found: Diagnosis) -> Iterator[Remedy]:
 
 
 def _starts(found: Diagnosis) -> Iterator[Remedy]:
-    for name, linux in (("hystart++", ""), ("limited", "")):
+    late = {"overshoot", "standing queue"}
+    for name, aims in (("hystart++", late), ("limited", late), ("search", late | {"early exit of slow start"})):
         chosen = each(found, "tcp.slow_start", name, lacks("slow_start", name))
         if chosen:
-            yield remedy(f"slow start {name}", "slow start", "sender", chosen, {"overshoot", "standing queue"}, linux)
+            yield remedy(f"slow start {name}", "slow start", "sender", chosen, aims, "")
     plain = each(
         found, "tcp.slow_start", "standard", lambda section: section["tcp"]["slow_start"]["kind"].startswith("hystart")
     )

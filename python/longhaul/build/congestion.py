@@ -803,3 +803,87 @@ def prague(
     return given(
         {"kind": "prague", "beta": beta, "g": g, "independent_after": independent_after, "virtual_rtt": virtual_rtt}
     )
+
+
+def fast(*, alpha: float | None = None, gamma: float | None = None, left_on_loss: float | None = None) -> Section:
+    """Keeps alpha packets waiting, with steps as large as the distance from that (Jin, Wei and Low 2004).
+
+    * `alpha`: Packets of this flow that wait in the network in equilibrium.
+    * `gamma`: Share of the distance from equilibrium that a step takes.
+    * `left_on_loss`: What is left of the window upon loss.
+    """
+    return given({"kind": "fast", "alpha": alpha, "gamma": gamma, "left_on_loss": left_on_loss})
+
+
+def ledbat(*, gain: float | None = None, target: str | None = None) -> Section:
+    """For the background: keeps the queue at a target delay, and leaves it to others (RFC 6817).
+
+    * `gain`: GAIN: segments gained in a round trip without a queue.
+    * `target`: TARGET: queueing delay that it aims at; RFC 6817 allows 100 ms at most.
+    """
+    return given({"kind": "ledbat", "gain": gain, "target": target})
+
+
+def ledbat_pp(*, constant: float | None = None, interval: float | None = None, target: str | None = None) -> Section:
+    """For the background: LEDBAT that shrinks by a share and slows down now and then to measure the path (draft-irtf-iccrg-ledbat-plus-plus).
+
+    * `constant`: Constant of the multiplicative decrease: windows lost in a round trip for each target above the target; half a window at most.
+    * `interval`: Slow down for as long as it takes, then go on for so many times as long. 0 for never.
+    * `target`: TARGET: queueing delay that it aims at.
+    """
+    return given({"kind": "ledbat++", "constant": constant, "interval": interval, "target": target})
+
+
+def copa(*, competitive: bool | None = None, delta: float | None = None, memory: str | None = None) -> Section:
+    """Goes towards 1 / (delta queueing delay), and competes where others fill the queue; paced (Arun and Balakrishnan 2018).
+
+    * `competitive`: Changes to the competitive mode where the queue was not nearly empty for five round trips.
+    * `delta`: Delta: 1 / delta packets of this flow wait in equilibrium, more or less.
+    * `memory`: How long the least round trip counts (RTT_min).
+    """
+    return given({"kind": "copa", "competitive": competitive, "delta": delta, "memory": memory})
+
+
+def nv(
+    *,
+    decrease: float | None = None,
+    left_on_loss: float | None = None,
+    pad: float | None = None,
+    pad_buffer: float | None = None,
+    reset_period: str | None = None,
+) -> Section:
+    """For data centres: at most ten packets waiting, by the largest rate of a round trip and the least delay (Linux, tcp_nv.c).
+
+    * `decrease`: Nv_cong_dec_mult: share of what is too much that one decision takes off.
+    * `left_on_loss`: Nv_loss_dec_factor: what is left of the window upon loss.
+    * `pad`: Nv_pad: packets that may wait.
+    * `pad_buffer`: Nv_pad_buffer: the window grows no more when it is so near to the most.
+    * `reset_period`: Nv_reset_period: how long a least round trip counts, on the mean.
+    """
+    return given(
+        {
+            "kind": "nv",
+            "decrease": decrease,
+            "left_on_loss": left_on_loss,
+            "pad": pad,
+            "pad_buffer": pad_buffer,
+            "reset_period": reset_period,
+        }
+    )
+
+
+def dual(*, decrease: float | None = None, threshold: float | None = None) -> Section:
+    """Reno that gives up an eighth when the round trip is above the middle of its range (Wang and Crowcroft 1992).
+
+    * `decrease`: What a round trip above it takes off the window.
+    * `threshold`: Where between the least and the largest round trip the threshold is: 1/2 is the middle.
+    """
+    return given({"kind": "dual", "decrease": decrease, "threshold": threshold})
+
+
+def tri_s(*, threshold: float | None = None) -> Section:
+    """Grows by a segment while that brings half of the throughput that the first one brought (Wang and Crowcroft 1991).
+
+    * `threshold`: NTGD: the normalised gain of throughput below which the window shrinks by a segment.
+    """
+    return given({"kind": "tri_s", "threshold": threshold})

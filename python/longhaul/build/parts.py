@@ -16,25 +16,33 @@ def tcp(
     ack_congestion_control: bool | None = None,
     ack_every: int | None = None,
     answer_unsent_acks: bool | None = None,
+    careful_resume: Mapping[str, Any] | None = None,
     clear_sack_on_timeout: bool | None = None,
     congestion: Literal[
         "bbr",
         "bbr3",
         "bic",
         "compound",
+        "copa",
         "cubic",
         "dctcp",
+        "dual",
+        "fast",
         "fixed",
         "highspeed",
         "htcp",
         "hybla",
         "illinois",
+        "ledbat",
+        "ledbat++",
+        "nv",
         "prague",
         "reno",
         "reno_average",
         "scalable",
         "sttp",
         "sttp_practical",
+        "tri_s",
         "vegas",
         "veno",
         "westwood",
@@ -83,7 +91,9 @@ def tcp(
     send_buffer: int | str | None = None,
     send_buffer_windows: int | None = None,
     slow_but_steady: bool | None = None,
-    slow_start: Literal["hystart", "hystart++", "limited", "packet_pair", "standard"] | Mapping[str, Any] | None = None,
+    slow_start: Literal["hystart", "hystart++", "limited", "packet_pair", "search", "standard"]
+    | Mapping[str, Any]
+    | None = None,
     slow_start_to_twice_flight: bool | None = None,
     so_rcvbuf: int | str | None = None,
     so_sndbuf: int | str | None = None,
@@ -106,6 +116,7 @@ def tcp(
     * `ack_congestion_control`: ACK congestion control (RFC 5690): the sender detects that ACKs are lost or marked, and requests that the receiver acknowledge one of R segments, R being 2 at first, and paces segments while R is above 2.
     * `ack_every`: Acknowledge at least every so many full-sized segments.
     * `answer_unsent_acks`: An ACK of what was never sent is answered by an ACK, and its timestamp recorded (RFC 9293 section 3.10.7.4); Linux 6.1 does neither.
+    * `careful_resume`: What both ends have stored of an earlier connection over the same path, with which they resume carefully (RFC 9959): once the initial window is acknowledged, the window jumps to half of the remembered one, and back if that leads to losses.
     * `clear_sack_on_timeout`: Discard what was SACKed when the retransmission timer expires (RFC 2018 section 8).
     * `congestion`: Congestion control.
     * `credit_sacked`: Where the window grows, an ACK counts for all that it acknowledges (RFC 5681); without it, for what it delivers itself and not for what was SACKed before, as in Linux.
@@ -171,6 +182,7 @@ def tcp(
             "ack_congestion_control": ack_congestion_control,
             "ack_every": ack_every,
             "answer_unsent_acks": answer_unsent_acks,
+            "careful_resume": careful_resume,
             "clear_sack_on_timeout": clear_sack_on_timeout,
             "congestion": congestion,
             "credit_sacked": credit_sacked,
@@ -245,13 +257,19 @@ def quic(
         "bbr3",
         "bic",
         "compound",
+        "copa",
         "cubic",
         "dctcp",
+        "dual",
+        "fast",
         "fixed",
         "highspeed",
         "htcp",
         "hybla",
         "illinois",
+        "ledbat",
+        "ledbat++",
+        "nv",
         "prague",
         "quinn_bbr",
         "quinn_cubic",
@@ -261,6 +279,7 @@ def quic(
         "scalable",
         "sttp",
         "sttp_practical",
+        "tri_s",
         "vegas",
         "veno",
         "westwood",
@@ -286,7 +305,9 @@ def quic(
     packet_threshold: int | None = None,
     priority: int | None = None,
     send_buffer: int | str | None = None,
-    slow_start: Literal["hystart", "hystart++", "limited", "packet_pair", "standard"] | Mapping[str, Any] | None = None,
+    slow_start: Literal["hystart", "hystart++", "limited", "packet_pair", "search", "standard"]
+    | Mapping[str, Any]
+    | None = None,
     stream_window: int | str | None = None,
     unordered: bool | None = None,
 ) -> Section:

@@ -142,3 +142,31 @@ def packet_pair(
             "timeout": timeout,
         }
     )
+
+
+def search(
+    *,
+    bins: int | None = None,
+    drain: bool | None = None,
+    extra_bins: int | None = None,
+    threshold: float | None = None,
+    window: float | None = None,
+) -> Section:
+    """Leaves slow start when less is delivered than was sent a round trip before, and empties the queue (draft-chung-ccwg-search-09).
+
+    * `bins`: W: into how many bins that is divided; each is looked at when it ends.
+    * `drain`: Empties the queue that has built up, down to what was delivered in the last initial round trip, before slow start is over.
+    * `extra_bins`: EXTRA_BINS: so many bins more are kept, for round trips that have become longer than the initial one.
+    * `threshold`: THRESH: share of what was sent that is missing in what is delivered when slow start ends.
+    * `window`: WINDOW_SIZE: over how many initial round trips sent and delivered bytes are counted.
+    """
+    return given(
+        {
+            "kind": "search",
+            "bins": bins,
+            "drain": drain,
+            "extra_bins": extra_bins,
+            "threshold": threshold,
+            "window": window,
+        }
+    )

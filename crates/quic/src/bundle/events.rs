@@ -2,8 +2,8 @@
 
 use super::streams::Order;
 use super::{Bundle, BundleEnd, Done};
-use crate::careful_resume::Phase;
 use crate::endpoint::{ConnectionKey, Event, number};
+use longhaul_cc::careful_resume::Phase;
 use longhaul_tcp::Event as TcpEvent;
 use longhaul_traffic::Side;
 use quinn_proto::StreamId;

@@ -5,8 +5,11 @@
 //! and the policy is then built anew with the window and threshold that they end with. What belongs to which phase is decided by
 //! departure times: an ACK for a packet that left after the jump is one for an unvalidated packet.
 
-use longhaul_cc::{Ack, Congestion, CongestionControl, CongestionKind, Inspection, Lost, Sent};
-use longhaul_units::{Duration, Instant, Rate};
+use crate::{
+    Ack, Congestion, CongestionControl, CongestionKind, EcnUse, InitialWindow, Inspection, Lost, Probe,
+    Probed, Sent, Setup,
+};
+use longhaul_units::{Duration, Instant, Limit, Rate, Size};
 
 /// What is remembered of an earlier connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,7 +56,7 @@ impl Phase {
 }
 
 /// The name under which [`CongestionControl::inspect`] returns the number of the phase.
-pub(crate) const READING: &str = "careful_resume_phase";
+pub const READING: &str = "careful_resume_phase";
 
 /// A policy with careful resume.
 pub struct CarefulResume {
@@ -95,6 +98,22 @@ impl CarefulResume {
             last_unvalidated: Instant::ZERO,
             srtt: Duration::ZERO,
         }
+    }
+
+    /// A connection whose policy `build` makes for a set-up: `setup` at first, later the same with the window and threshold with which the
+    /// policy goes on.
+    pub fn around(
+        remembered: Remembered,
+        setup: Setup,
+        build: impl Fn(&Setup) -> Box<dyn CongestionControl> + Send + 'static,
+    ) -> Self {
+        let initial = setup.initial_window.bytes(setup.mss);
+        let rebuild = move |window, ssthresh: Option<u64>| {
+            let limit = ssthresh.map(|bytes| Limit::Bytes(Size::from_bytes(bytes)));
+            let initial_window = InitialWindow::Bytes(window);
+            build(&Setup { initial_window, initial_ssthresh: limit.or(setup.initial_ssthresh), ..setup })
+        };
+        CarefulResume::new(remembered, initial, Box::new(rebuild))
     }
 
     /// The present phase.
@@ -174,6 +193,20 @@ impl CarefulResume {
 }
 
 impl CongestionControl for CarefulResume {
+    fn probe(&self) -> Option<Probe> {
+        self.inner.probe()
+    }
+    fn on_probed(&mut self, probed: &Probed<'_>) -> bool {
+        self.inner.on_probed(probed)
+    }
+    fn ecn(&self) -> EcnUse {
+        self.inner.ecn()
+    }
+    fn on_sack(&mut self, ack: &Ack) {
+        if self.is_inner() {
+            self.inner.on_sack(ack);
+        }
+    }
     fn on_mss(&mut self, mss: u64) {
         self.mss = mss;
         self.inner.on_mss(mss);
@@ -283,8 +316,7 @@ impl CongestionControl for CarefulResume {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_cc::{Algorithm, InitialWindow, Pacing, Setup, SlowStartKind, build_checked};
-    use longhaul_units::{Limit, Size};
+    use crate::{Algorithm, Pacing, SlowStartKind, build_checked};
     use proptest::prelude::*;
 
     const MSS: u64 = 1200;
