@@ -243,12 +243,12 @@ fn walk(network: &Random, sent: u64, last: usize) -> Option<u64> {
         let mut next = None;
         for (_, way, lost) in begun(now) {
             // What an earlier change has lost stays lost where a later one did not touch the table.
+            if *lost && came_by.is_some_and(|hop| !nodes_of(way).contains(&hop)) {
+                return None;
+            }
             next = nodes_of(way).into_iter().find(|(from, _)| *from == node).map(|(_, link)| link);
             if next.is_some() {
                 break;
-            }
-            if *lost && came_by.is_some_and(|hop| !nodes_of(way).contains(&hop)) {
-                return None;
             }
         }
         let link = next.expect("every node that a packet comes to has been on a way");
