@@ -307,7 +307,7 @@ def test_every_cause_but_the_path_and_the_application_has_a_remedy():
     assert len(causes) > 30
     package = Path(inspect.getsourcefile(remedies)).parent
     texts = "".join(file.read_text() for file in package.glob("*.py"))
-    nobodys = {"half duplex", "full link", "own link", "delay", "application", "congestion control"}
+    nobodys = {"half duplex", "full link", "own link", "delay", "application", "congestion control", "change of route"}
     assert {cause for cause in causes if f'"{cause}"' not in texts} <= nobodys
 
 
