@@ -731,3 +731,19 @@ def test_a_call_over_udp_beside_a_download_is_advised_fq_codel():
     assert "fq_codel" in found.best.title
     assert found.best.before["call"].values["mos"] < 2.0
     assert found.best.after["call"].values["mos"] > 4.0
+
+
+def test_a_shaper_is_not_replaced():
+    """What it lets through is somebody's decision: a FIFO in its place has four times as much."""
+    shaper = {"kind": "tbf", "rate": "5 Mbit/s", "burst": "30 kB", "latency": "100 ms"}
+    scenario = Scenario("shaped", duration="20 s", warmup="5 s").link(
+        "path",
+        "isp",
+        "home",
+        delay="10 ms",
+        forward={"rate": "20 Mbit/s", "queue": shaper},
+        reverse={"rate": "20 Mbit/s"},
+    )
+    found = advise(scenario.flow("isp", "home", name="f"), seconds=None, runs=40)
+    assert not any("queue" in remedy for row in found.rows for remedy in [row.title]), found.rows
+    assert found.best is None or found.best.gain.mean < 0.1, found.best

@@ -528,6 +528,13 @@ def test_strips_have_colours_of_causes_alone():
     assert len({one["most"] for one in strips}) == 1
 
 
+def test_a_run_of_datagrams_alone_has_no_figure_of_windows_and_round_trips():
+    scenario = longhaul.Scenario("probes", duration="2 s").link("path", "a", "b", rate="2 Mbit/s", delay="20 ms")
+    app = {"kind": "cbr", "rate": "64 kbit/s", "message": "160 B"}
+    kinds = plots.kinds_for(longhaul.run(scenario.flow("a", "b", name="probe", transport="udp", app=app)))
+    assert not {"cwnd", "rtt"} & set(kinds)
+
+
 def test_datagrams_have_no_line_of_windows_and_calls_begin_with_the_queue():
     """Their names stood below figures without a line of theirs, and the first figure of a call was another flow's round trip."""
     scenario = (
@@ -542,7 +549,9 @@ def test_datagrams_have_no_line_of_windows_and_calls_begin_with_the_queue():
         )
         .flow("a", "b", name="download")
     )
-    figures = {figure["id"]: figure for figure in explore.of_run(longhaul.run(scenario))["figures"]}
+    result = longhaul.run(scenario)
+    assert {"cwnd", "rtt"} <= set(plots.kinds_for(result))
+    figures = {figure["id"]: figure for figure in explore.of_run(result)["figures"]}
     assert next(iter(figures)) == "queue"
     assert [line["label"] for line in figures["srtt_s"]["series"]] == ["download"]
     assert {"call", "download"} <= {line["label"] for line in figures["goodput_bps"]["series"]}

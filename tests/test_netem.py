@@ -382,3 +382,9 @@ def test_a_link_that_moves_is_no_line(follows: str) -> None:
 def test_a_wrong_line_ends_with_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["link", "delay 10 parsecs"]) == 2
     assert "column 10" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line", ["limit 0", "delay 10ms limit 0"])
+def test_a_limit_of_no_packet_is_refused(line: str) -> None:
+    with pytest.raises(netem.NetemError, match="lets no packet through"):
+        netem.read(line)

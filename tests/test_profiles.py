@@ -253,6 +253,7 @@ def test_bad_input_is_one_clear_message(tmp_path, capfd):
     assert "the rate down is not measured" in refusal(ping, capfd=capfd)
     assert "the profiles are starlink" in refusal(ping, "--like", "starlnk", capfd=capfd)
     assert "after the file's name come" in refusal("--delay", f"{ping},colum=x", capfd=capfd)
+    assert "scale is a number above 0" in refusal("--delay", f"{ping},scale=-0.5", capfd=capfd)
     assert '"15 s"' in refusal(ping, "--slot", "15", "--like", "lte", capfd=capfd)
     assert "both have the delay" in refusal(ping, ping, "--like", "lte", capfd=capfd)
     assert "cannot be read" in refusal(tmp_path / "none.txt", "--like", "lte", capfd=capfd)

@@ -14,7 +14,8 @@ from longhaul import Scenario, document
 from longhaul.experience import experiences
 from longhaul.scenario import as_document
 from longhaul.why import why
-from longhaul.why.words import rows
+from longhaul.why.waterfall import WORTH
+from longhaul.why.words import paragraph, rows
 
 SITUATIONS = Path(__file__).with_name("situations")
 
@@ -400,6 +401,32 @@ def test_udp_that_takes_a_link_is_named():
     first = why(scenario.document(), seconds=600.0, groups=["file"]).groups[0]
     assert first.causes[0].cause == "unequal shares", first.text
     assert "group cross" in first.causes[0].clause
+
+
+def test_a_shaper_is_the_limit_that_it_is():
+    """5 of 20 Mbit/s pass the token bucket: a quarter of the link is all of the ideal, and nothing is lost to the bucket."""
+    shaper = {"kind": "tbf", "rate": "5 Mbit/s", "burst": "30 kB", "latency": "100 ms"}
+    scenario = Scenario("shaped", duration="30 s", warmup="5 s").link(
+        "path", "a", "b", delay="10 ms", forward={"rate": "20 Mbit/s", "queue": shaper}, reverse={"rate": "20 Mbit/s"}
+    )
+    first = why(scenario.flow("a", "b", name="f").document(), seconds=600.0).groups[0]
+    text = paragraph(first)
+    assert not first.causes, text
+    assert first.path[0].clause == "the rate of tbf at path (a → b), 5 Mbit/s"
+    assert "only a faster shaper" in text
+
+
+def test_what_makes_it_worse_is_not_listed_as_without_a_difference():
+    """Over GEO, then by land: with a queue that drops nothing, or without the overshoot, a flow of 20 s has less."""
+    scenario = Scenario("backup", duration="20 s")
+    for name, delay in (("geo", "250 ms"), ("land", "20 ms")):
+        scenario = scenario.link(name, "a", "b", rate="10 Mbit/s", delay=delay, queue="1 bdp")
+    scenario = scenario.route("geo").route("land", at="10 s").flow("a", "b", name="f")
+    found = why(scenario.document(), seconds=600.0).groups[0]
+    none, _, worse = paragraph(found).partition("Without these it is worse:")
+    assert any(one.effect.factor < 0.9 for one in found.without_effect)
+    for one in found.without_effect:
+        assert one.clause in (worse if one.effect.factor < 1 / WORTH else none), one
 
 
 def test_an_application_over_udp_is_its_own_limit():

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..units import read_quantity
-from ..why.case import link_name
+from ..why.case import link_name, shaper_of
 from .diagnosis import Diagnosis, packets
 from .remedy import Remedy, dialled, remedy, tcp
 
@@ -63,6 +63,9 @@ def _disciplines(found: Diagnosis) -> Iterator[Remedy]:
     shown = f"interval {interval}ms target {max(5, interval // 20)}ms"
     for spot in _spots(found):
         now = [found.setting(link, "queue") or {} for link in spot.links]
+        if any(shaper_of(queue) for queue in now):
+            # Another discipline would let through more than is to pass.
+            continue
         kinds = {queue.get("kind") for queue in now}
         room = max(found.pipe_packets, *(packets(queue.get("limit")) or 1000 for queue in now))
         disciplines: list[tuple[str, dict[str, Any], str]] = [
@@ -206,6 +209,8 @@ def _longer_or_shorter(found: Diagnosis) -> Iterator[Remedy]:
         return
     (place,) = found.path([link], "queue")
     queue = found.setting(link, "queue") or {}
+    if shaper_of(queue):
+        return
     limit = packets(queue.get("limit"))
     droptail = queue.get("kind") == "droptail"
 

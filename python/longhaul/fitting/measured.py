@@ -134,6 +134,8 @@ def settings_of(text: str) -> dict[str, Any]:
         if not equals or key.strip() not in _SETTINGS:
             raise LonghaulError(f"{text!r}: after the file's name come {', '.join(f'{one}=...' for one in _SETTINGS)}")
         found[key.strip()] = float(value) if key.strip() == "scale" and _is_number(value) else value.strip()
+    if "scale" in found and not (isinstance(found["scale"], float) and found["scale"] > 0):
+        raise LonghaulError(f"{text!r}: scale is a number above 0, by which each value is multiplied")
     return found
 
 

@@ -221,6 +221,8 @@ def parse(text: str) -> Line:
 
 def _limit(words: _Words, line: Line) -> None:
     line.limit = words.read("a number of packets", _whole)
+    if not line.limit:
+        raise NetemError("netem: limit 0 lets no packet through; write 1 or more, or leave it out for 1000")
 
 
 def _delay(words: _Words, line: Line) -> None:

@@ -82,6 +82,9 @@ def kinds_for(result: Result) -> list[str]:
         kinds.remove("fairness")
     if sum(flow["metrics"].get("completion_time_s") is not None for flow in result.summary["flows"]) < 2:
         kinds.remove("completion")
+    if all(flow["variant"] == "udp" for flow in result.summary["flows"]):
+        # Datagrams have neither a window nor round trips.
+        kinds = [kind for kind in kinds if kind not in ("cwnd", "rtt")]
     if "timeseq" in kinds and not result.has_segments:
         kinds.remove("timeseq")
     if "propagation" in kinds and not propagation.delays(result):

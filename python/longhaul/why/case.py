@@ -23,6 +23,21 @@ def rate_of(value: object) -> float | None:
     return read_in(value, "bit/s")
 
 
+#: Disciplines that shape, and the setting that has their rate.
+SHAPERS = {"tbf": "rate", "cake": "bandwidth"}
+
+
+def shaper_of(queue: Mapping[str, Any] | None) -> tuple[str, float] | None:
+    """The setting of a queue that shapes and its rate in bit/s; `None` where a queue lets through what the link takes.
+
+    >>> shaper_of({"kind": "tbf", "rate": "5 Mbit/s"}), shaper_of({"kind": "cake"}), shaper_of({"kind": "droptail"})
+    (('rate', 5000000.0), None, None)
+    """
+    key = SHAPERS.get(str((queue or {}).get("kind")))
+    rate = rate_of((queue or {}).get(key)) if key else None
+    return (key, rate) if key and rate else None
+
+
 def link_name(link: Mapping[str, Any]) -> str:
     """A direction of a link as people call it.
 
@@ -170,10 +185,12 @@ class Case:
         return {}
 
     def rate(self, link: Mapping[str, Any]) -> float:
-        """The highest rate that a direction of a link had while the flows were active, in bit/s."""
+        """The highest rate that a direction of a link had while the flows were active, or that its queue lets through, in bit/s."""
         before = self.changed_before(str(link["name"]), "rate")
         first = (rate_of(before["rate"]) if before else None) or float(link.get("rate_bps") or 0.0)
-        return max([first, *(rate_of(one.get("rate")) or 0.0 for one in self.changes(str(link["name"])))])
+        highest = max([first, *(rate_of(one.get("rate")) or 0.0 for one in self.changes(str(link["name"])))])
+        shaper = shaper_of(setting(self.content, str(link["name"]), "queue"))
+        return min(highest, shaper[1]) if shaper else highest
 
     def delay(self, link: Mapping[str, Any], choose: Callable[[list[float]], float] = max) -> float:
         """The largest delay that a direction of a link had meanwhile, in s; the smallest with `choose=min`."""

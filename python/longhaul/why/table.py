@@ -33,6 +33,7 @@ from .case import (
     rate_of,
     section_of,
     setting,
+    shaper_of,
     spec_of,
     ways,
 )
@@ -493,6 +494,9 @@ def _times(direction: str, factor: float) -> Callable[[dict[str, Any]], None]:
         def faster(value: object) -> str:
             return f"{min(1e15, factor * (rate_of(value) or 0.0)):.0f} bit/s"
 
+        queue = setting(content, direction, "queue")
+        if queue and (shaper := shaper_of(queue)):
+            put(content, direction, "queue", {**queue, shaper[0]: faster(queue[shaper[0]])})
         rate, changes = setting(content, direction, "rate"), setting(content, direction, "changes")
         trace = setting(content, direction, "trace")
         if trace and trace.get("rate"):
@@ -705,7 +709,10 @@ def _queues(case: Case) -> Iterator[Intervention]:
             now = (read_limit(limit, packet, rate, case.rtt) or 1000.0 * packet) / packet
             # Two bandwidth-delay products hold what a window is above the path's before it is reduced, and half of it after.
             room = max(2 * now, 2 * rate * case.rtt / 8 / packet)
-            put_queue = {"kind": "droptail", "limit": f"{math.ceil(room)} packets"}
+            put_queue: dict[str, Any] = {"kind": "droptail", "limit": f"{math.ceil(room)} packets"}
+            if shaper := shaper_of(queue):
+                # It stays a shaper: what is taken away is its lack of room.
+                put_queue |= {"kind": "tbf", "rate": f"{shaper[1]:.0f} bit/s", "burst": queue.get("burst", "15 kB")}
             yield Intervention(
                 f"queue {name}",
                 "short queue",
@@ -713,7 +720,7 @@ def _queues(case: Case) -> Iterator[Intervention]:
                 partial(put, direction=name, key="queue", value=put_queue),
             )
         wait = metric(link, "queue_delay_p95_s")
-        if answers and wait > 0.002 and kind not in ("fq_codel",):
+        if answers and wait > 0.002 and kind not in ("fq_codel",) and not shaper_of(queue):
             longest = max(0.1, case.rtt)
             fair = {
                 "kind": "fq_codel",
@@ -1101,10 +1108,12 @@ def _path(case: Case) -> Iterator[Intervention]:
         if case.use(link) >= _USED and not setting(case.content, str(link["name"]), "demand"):
             before = case.changed_before(str(link["name"]), "rate")
             since = f", to which it changed at {before['at']}" if before else ""
+            queue = setting(case.content, str(link["name"]), "queue") or {}
+            what = f"the rate of {queue['kind']} at" if shaper_of(queue) else "the rate of"
             yield Intervention(
                 f"rate {link['name']}",
                 "full link",
-                f"the rate of {link_name(link)}, {quantity(case.rate(link), 'bit/s')}{since}",
+                f"{what} {link_name(link)}, {quantity(case.rate(link), 'bit/s')}{since}",
                 _times(str(link["name"]), _TWICE),
                 PATH,
             )

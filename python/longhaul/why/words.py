@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ..units import quantity, significant
+from .case import SHAPERS
 from .engine import Effect
 from .waterfall import WORTH, Step, Tried, Waterfall
 
@@ -34,7 +35,7 @@ def parts(found: Waterfall) -> tuple[str, str, str]:
     causes = []
     if nearly:
         causes.append(
-            f"Nearly fills {found.path[0].clause.removeprefix('the rate of ')}: only a faster link makes it much faster."
+            f"Nearly fills {found.path[0].clause.removeprefix('the rate of ')}: only a faster {_filled(found.path[0])} makes it much faster."
         )
     for number, (step, outcome) in enumerate(zip(found.steps, _outcomes(found), strict=True)):
         causes.append(
@@ -43,13 +44,19 @@ def parts(found: Waterfall) -> tuple[str, str, str]:
     if not nearly and (left := _rest(found).strip()):
         causes.append(left)
     rest = []
-    if found.without_effect:
-        rest.append(
-            f"These made no difference: {'; '.join(one.clause for one in found.without_effect[:4])}{_more(len(found.without_effect) - 4)}."
-        )
+    worse = [one for one in found.without_effect if one.effect.factor < 1 / WORTH]
+    none = [one for one in found.without_effect if one not in worse]
+    for words, some in (("These made no difference", none), ("Without these it is worse", worse)):
+        if some:
+            rest.append(f"{words}: {'; '.join(one.clause for one in some[:4])}{_more(len(some) - 4)}.")
     if untested := _untested(found):
         rest.append(f"Not tested: {'; '.join(untested[:3])}{_more(len(untested) - 3)}.")
     return f"{verdict}.", " ".join(causes), " ".join(rest)
+
+
+def _filled(tried: Tried) -> str:
+    """What it is whose rate is the limit."""
+    return "shaper" if tried.clause.startswith(tuple(f"the rate of {kind} at " for kind in SHAPERS)) else "link"
 
 
 def _untested(found: Waterfall) -> list[str]:
@@ -88,7 +95,7 @@ def _rest(found: Waterfall) -> str:
             if at_ideal
             else "Limited by"
         )
-        text = f"{verb} {first.clause.removeprefix('the rate of ') if 'ill' in verb else first.clause}: with twice the rate {_factor(first.effect)}, and only a faster link makes it faster."
+        text = f"{verb} {first.clause.removeprefix('the rate of ') if 'ill' in verb else first.clause}: with twice the rate {_factor(first.effect)}, and only a faster {_filled(first)} makes it faster."
     return f" {text}{'' if at_ideal else _unexplained(found)}"
 
 
