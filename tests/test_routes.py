@@ -69,7 +69,7 @@ def test_the_delay_of_the_way_is_a_figure_and_the_change_is_marked(result):
 def test_a_drawing_has_each_way_with_its_time(result):
     planned = drawing.of_document(two_ways().document()).network
     assert [(lane.links, lane.text.rpartition("; ")[2]) for lane in planned.lanes] == [
-        (["geo"], "from the start"),
+        (["geo"], "until 20 s"),
         (["land"], "from 20 s on"),
     ]
     done = drawing.of_result(result, content_of(result)).network
@@ -77,6 +77,20 @@ def test_a_drawing_has_each_way_with_its_time(result):
         (["geo"], "50 % of the time on this way"),
         (["land"], "50 % of the time on this way"),
     ]
+
+
+def test_a_drawing_has_the_times_of_a_way_that_comes_back():
+    planned = drawing.of_document(two_ways().route("geo", at="30 s").document()).network
+    assert [(lane.links, lane.text.rpartition("; ")[2]) for lane in planned.lanes] == [
+        (["geo"], "until 20 s, from 30 s on"),
+        (["land"], "20 s to 30 s"),
+    ]
+
+
+def test_a_flow_whose_acks_change_their_way_is_drawn_once():
+    result = longhaul.run(two_ways(way="reverse"))
+    (lane,) = drawing.of_result(result, content_of(result)).network.lanes
+    assert (lane.links, lane.text.rpartition("; ")[2]) == (["geo"], "its ACKs change their way")
 
 
 def test_a_change_of_route_is_a_cause_where_it_costs_something():

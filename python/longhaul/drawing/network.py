@@ -185,13 +185,20 @@ def network_of(content: Mapping[str, Any], summary: Mapping[str, Any] | None = N
 
 
 def _each_way(flows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Flows whose ways change once for each way, with a note on when they have it."""
+    """Flows whose ways change once for each way of their data, with a note on when they have it."""
     for flow in flows:
-        if not flow.get("ways"):
+        ways = flow.get("ways") or ()
+        data: dict[tuple[int, ...], list[Mapping[str, Any]]] = {}
+        for way in ways:
+            data.setdefault(tuple(way["data_path"]), []).append(way)
+        if not ways:
             yield dict(flow)
-        for way in flow.get("ways") or ():
-            note = way.get("from") or f"{quantity(way['share'], 'share', 2)} of the time on this way"
-            yield {**flow, "data_path": way["data_path"], "note": note}
+        elif len(data) == 1:
+            yield {**flow, "note": "its ACKs change their way"}
+        else:
+            for path, same in data.items():
+                share = quantity(sum(float(way.get("share") or 0.0) for way in same), "share", 2)
+                yield {**flow, "data_path": [*path], "note": same[0].get("from") or f"{share} of the time on this way"}
 
 
 def _is_number(text: str) -> bool:
@@ -382,22 +389,34 @@ def _ways_over_time(
     """A way at the start as the scenario's routes make it, and all of its different ways, if there are several, with when it has them
     first.
     """
-    found: list[tuple[str, list[int]]] = []
+    begun: list[tuple[float, list[int]]] = [(0.0, path)]
+    repeated: list[list[int]] = []
     for route in sorted(routes, key=lambda one: seconds(one.get("at", "0 s"))):
         if group not in (route.get("flows") or [group]):
             continue
         at = seconds(route.get("at", "0 s"))
-        if at and not found:
-            found.append(("from the start", path))
         path = _spliced(links, path, route)
-        words = f"from {quantity(at, 's')} on" if at else "from the start"
-        if not at:
-            found = []
-        if path not in [known for _, known in found]:
-            found.append((words + (", again and again" if route.get("every") else ""), path))
-    first = found[0][1] if found else path
-    ways = [{"data_path": way, "from": words} for words, way in found]
-    return first, ways if len(ways) > 1 else []
+        begun = [one for one in begun if one[0] < at]
+        if not begun or begun[-1][1] != path:
+            begun.append((at, path))
+        if route.get("every"):
+            repeated.append(path)
+    different = [way for number, (_, way) in enumerate(begun) if way not in [one for _, one in begun[:number]]]
+    ends = [at for at, _ in begun[1:]] + [math.inf]
+    ways = []
+    for way in different:
+        had = [(at, end) for (at, one), end in zip(begun, ends, strict=True) if one == way]
+        words = "again and again" if way in repeated else ""
+        ways.append({"data_path": way, "from": ", ".join(filter(None, [*map(_from_to, had), words]))})
+    return begun[0][1], ways if len(ways) > 1 else []
+
+
+def _from_to(had: tuple[float, float]) -> str:
+    """When a way is had, from and to in s."""
+    begin, end = had
+    if not begin:
+        return f"until {quantity(end, 's')}"
+    return f"from {quantity(begin, 's')} on" if math.isinf(end) else f"{quantity(begin, 's')} to {quantity(end, 's')}"
 
 
 def _spliced(links: Sequence[Mapping[str, Any]], path: list[int], route: Mapping[str, Any]) -> list[int]:
