@@ -316,6 +316,7 @@ impl CongestionControl for CarefulResume {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::ack_at;
     use crate::{Algorithm, Pacing, SlowStartKind, build_checked};
     use proptest::prelude::*;
 
@@ -349,25 +350,9 @@ mod tests {
 
     fn ack(now: u64, acked: u64, in_flight: u64, rtt: u64) -> Ack {
         let rtt = Duration::from_millis(rtt);
-        Ack {
-            now: at(now),
-            acked,
-            rtt: Some(rtt),
-            srtt: rtt,
-            min_rtt: rtt,
-            in_flight,
-            prior_in_flight: in_flight + acked,
-            next_departure: at(now),
-            round: 1,
-            round_start: true,
-            delivery: None,
-            delivered: 0,
-            marked: 0,
-            ack_ratio: 1,
-            app_limited: false,
-            receiver_limited: false,
-            in_recovery: false,
-        }
+        let (round, round_start, prior_in_flight) = (1, true, in_flight + acked);
+        let of_rtt = Ack { rtt: Some(rtt), srtt: rtt, min_rtt: rtt, ..ack_at(now, acked) };
+        Ack { in_flight, prior_in_flight, round, round_start, ..of_rtt }
     }
 
     fn sent(now: u64, in_flight: u64) -> Sent {

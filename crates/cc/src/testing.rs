@@ -1,7 +1,7 @@
 //! A hand-held connection: feeds a policy with ACKs and events.
 
 use crate::{
-    Ack, Algorithm, Bytes, Congestion, CongestionControl, CongestionKind, InitialWindow, Setup,
+    Ack, Algorithm, Bytes, Congestion, CongestionControl, CongestionKind, InitialWindow, Inspection, Setup,
     SlowStartKind, Window, build,
 };
 use longhaul_units::{Duration, Instant, Limit, Size};
@@ -33,6 +33,18 @@ pub fn policy(algorithm: &str, slow_start: &str, setup: &Setup) -> Box<dyn Conge
     build(&algorithm, &slow_start, setup).expect("a policy")
 }
 
+/// A policy in congestion avoidance with a window of so many segments.
+pub fn avoiding(algorithm: &str, segments: u64) -> Box<dyn CongestionControl> {
+    policy(algorithm, r#""standard""#, &setup(segments * MSS, Some(segments * MSS)))
+}
+
+/// A number that a policy shows.
+pub fn reading(policy: &dyn CongestionControl, name: &str) -> f64 {
+    let mut inspection = Inspection::default();
+    policy.inspect(&mut inspection);
+    inspection.readings().iter().find(|reading| reading.name == name).expect("a reading of this name").value
+}
+
 /// An ACK of `acked` bytes at `now_ms`, in a connection whose round trip is 100 ms.
 pub fn ack_at(now_ms: u64, acked: Bytes) -> Ack {
     let rtt = Duration::from_millis(100);
@@ -56,6 +68,12 @@ pub fn ack_at(now_ms: u64, acked: Bytes) -> Ack {
         receiver_limited: false,
         in_recovery: false,
     }
+}
+
+/// An ACK of one segment at `now_ms`, whose round trip took `rtt_ms`.
+pub fn ack_of(now_ms: u64, rtt_ms: u64) -> Ack {
+    let rtt = Duration::from_millis(rtt_ms);
+    Ack { rtt: Some(rtt), srtt: rtt, ..ack_at(now_ms, MSS) }
 }
 
 /// An ACK of one segment.

@@ -208,22 +208,8 @@ impl Avoidance for Copa {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{MSS, ack_at, event, policy, setup};
-    use crate::{Ack, CongestionControl, CongestionKind};
-    use longhaul_units::Duration;
-
-    fn ack(now: u64, rtt: u64) -> Ack {
-        let rtt = Duration::from_millis(rtt);
-        Ack { rtt: Some(rtt), srtt: rtt, ..ack_at(now, MSS) }
-    }
-    fn avoiding(algorithm: &str, segments: u64) -> Box<dyn CongestionControl> {
-        policy(algorithm, r#""standard""#, &setup(segments * MSS, Some(segments * MSS)))
-    }
-    fn reading(policy: &dyn CongestionControl, name: &str) -> f64 {
-        let mut inspection = crate::Inspection::default();
-        policy.inspect(&mut inspection);
-        inspection.readings().iter().find(|reading| reading.name == name).unwrap().value
-    }
+    use crate::testing::{MSS, ack_of, avoiding, event, policy, reading, setup};
+    use crate::{Ack, CongestionKind};
 
     /// delta 0.5, RTT_min 100 ms: with 10 ms of queue the target is 2 * 110 / 10 = 22 segments, with 20 ms 12; v / (delta cwnd) is a
     /// tenth of a segment for a window of 20.
@@ -231,8 +217,8 @@ mod tests {
     fn it_goes_towards_its_target_rate() {
         for (rtt, step) in [(100, 100), (110, 100), (120, -100)] {
             let mut copa = avoiding(r#""copa""#, 20);
-            copa.on_ack(&Ack { app_limited: true, ..ack(0, 100) });
-            let standing = ack(100, rtt);
+            copa.on_ack(&Ack { app_limited: true, ..ack_of(0, 100) });
+            let standing = ack_of(100, rtt);
             copa.on_ack(&standing);
             assert_eq!(copa.window() as i64 - 20_000, step, "{rtt} ms");
         }
@@ -242,10 +228,10 @@ mod tests {
     #[test]
     fn late_acks_are_no_queue() {
         let mut copa = avoiding(r#""copa""#, 20);
-        copa.on_ack(&ack(0, 100));
+        copa.on_ack(&ack_of(0, 100));
         for late in [150, 190, 170] {
             let before = copa.window();
-            copa.on_ack(&ack(10, late));
+            copa.on_ack(&ack_of(10, late));
             assert!(copa.window() > before);
         }
     }
@@ -256,13 +242,13 @@ mod tests {
         let mut copa = avoiding(r#""copa""#, 200);
         let mut velocities = vec![];
         for round in 0..8 {
-            copa.on_ack(&Ack { round_start: true, ..ack(100 * round, 100) });
+            copa.on_ack(&Ack { round_start: true, ..ack_of(100 * round, 100) });
             velocities.push(reading(&*copa, "velocity"));
         }
         assert_eq!(velocities, [1.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]);
         // A queue: once it is in all of half a round trip, at once.
-        copa.on_ack(&ack(900, 200));
-        copa.on_ack(&ack(1000, 200));
+        copa.on_ack(&ack_of(900, 200));
+        copa.on_ack(&ack_of(1000, 200));
         assert_eq!(reading(&*copa, "velocity"), 1.0);
     }
 
@@ -271,10 +257,10 @@ mod tests {
     #[test]
     fn it_competes_where_the_queue_never_empties() {
         let mut copa = avoiding(r#""copa""#, 100);
-        copa.on_ack(&ack(0, 100));
+        copa.on_ack(&ack_of(0, 100));
         for step in 0..20 {
             let rtt = if step % 2 == 0 { 150 } else { 200 };
-            copa.on_ack(&Ack { round_start: true, ..ack(200 * step + 1, rtt) });
+            copa.on_ack(&Ack { round_start: true, ..ack_of(200 * step + 1, rtt) });
         }
         assert_eq!(reading(&*copa, "competing"), 1.0);
         let packets = 1.0 / reading(&*copa, "delta");
@@ -288,14 +274,14 @@ mod tests {
         }
         assert_eq!(reading(&*copa, "delta"), 0.5);
         // A queue that is nearly empty ends it.
-        copa.on_ack(&ack(4001, 105));
+        copa.on_ack(&ack_of(4001, 105));
         assert_eq!(reading(&*copa, "competing"), 0.0);
     }
 
     #[test]
     fn a_loss_is_no_sign_in_the_default_mode() {
         let mut copa = avoiding(r#""copa""#, 100);
-        copa.on_ack(&Ack { app_limited: true, ..ack(0, 100) });
+        copa.on_ack(&Ack { app_limited: true, ..ack_of(0, 100) });
         copa.on_congestion(&event(CongestionKind::Loss, 50 * MSS));
         assert_eq!(copa.window(), 100 * MSS);
         copa.on_congestion(&event(CongestionKind::Timeout, 50 * MSS));
@@ -305,11 +291,11 @@ mod tests {
     #[test]
     fn slow_start_ends_at_the_target_and_segments_are_spaced() {
         let mut copa = policy(r#""copa""#, r#""standard""#, &setup(20 * MSS, None));
-        copa.on_ack(&ack(0, 100));
+        copa.on_ack(&ack_of(0, 100));
         assert_eq!(copa.window(), 21 * MSS);
         // 21,000 bytes twice in 100 ms.
         assert_eq!(copa.pacing_rate().unwrap().as_bps(), 3_360_000);
-        copa.on_ack(&ack(200, 120));
+        copa.on_ack(&ack_of(200, 120));
         assert_eq!((copa.window(), copa.in_slow_start()), (21 * MSS, false));
     }
 
@@ -317,10 +303,10 @@ mod tests {
     #[test]
     fn the_least_round_trip_counts_for_ten_seconds() {
         let mut copa = avoiding(r#"{"kind": "copa", "competitive": false}"#, 100);
-        copa.on_ack(&ack(0, 100));
+        copa.on_ack(&ack_of(0, 100));
         for step in 1..=11 {
             let before = copa.window();
-            copa.on_ack(&ack(1000 * step, 200));
+            copa.on_ack(&ack_of(1000 * step, 200));
             assert_eq!(copa.window() > before, step >= 10, "{step}");
         }
     }

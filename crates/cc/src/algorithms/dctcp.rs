@@ -78,7 +78,7 @@ impl Avoidance for Dctcp {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{MSS, ack, event, policy, setup};
+    use crate::testing::{MSS, ack, event, policy, reading, setup};
     use crate::{Ack, CongestionControl, CongestionKind, EcnUse};
 
     /// In congestion avoidance with a window of 100 segments.
@@ -86,9 +86,7 @@ mod tests {
         policy(algorithm, r#""standard""#, &setup(100 * MSS, Some(2 * MSS)))
     }
     fn alpha(policy: &dyn CongestionControl) -> f64 {
-        let mut inspection = crate::Inspection::default();
-        policy.inspect(&mut inspection);
-        inspection.readings()[0].value
+        reading(policy, "alpha")
     }
     /// A window of a hundred segments of which so many were marked; the window does not grow meanwhile.
     fn round(policy: &mut dyn CongestionControl, known: &mut u64, marked: u64) {

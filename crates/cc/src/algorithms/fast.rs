@@ -157,13 +157,9 @@ impl Avoidance for Fast {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{MSS, ack_at, event, policy, setup};
+    use crate::testing::{MSS, ack_at, avoiding, event, policy, setup};
     use crate::{Ack, CongestionControl, CongestionKind};
     use longhaul_units::Duration;
-
-    fn avoiding(algorithm: &str, segments: u64) -> Box<dyn CongestionControl> {
-        policy(algorithm, r#""standard""#, &setup(segments * MSS, Some(segments * MSS)))
-    }
 
     /// A round of ACKs with this round trip; the window after it, in segments.
     fn round(policy: &mut dyn CongestionControl, rtt_ms: f64) -> f64 {

@@ -154,12 +154,8 @@ impl Avoidance for HighSpeed {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{MSS, ack, event, policy, setup};
-    use crate::{Algorithm, CongestionControl, CongestionKind};
-
-    fn avoiding(algorithm: &str, segments: u64) -> Box<dyn CongestionControl> {
-        policy(algorithm, r#""standard""#, &setup(segments * MSS, Some(segments * MSS)))
-    }
+    use crate::testing::{MSS, ack, avoiding, event, policy, setup};
+    use crate::{Algorithm, CongestionKind};
 
     #[test]
     fn gains_a_of_w_per_window() {

@@ -262,26 +262,17 @@ impl Avoidance for Ledbat {
 #[cfg(test)]
 mod tests {
     use super::{LEAST_GAIN, LedbatPpParams};
-    use crate::testing::{MSS, ack_at, event, policy, setup};
+    use crate::testing::{MSS, ack_of, avoiding, event, policy, reading, setup};
     use crate::{Ack, Algorithm, CongestionControl, CongestionKind};
     use longhaul_units::Duration;
-
-    fn ack(now: u64, rtt: u64) -> Ack {
-        let rtt = Duration::from_millis(rtt);
-        Ack { rtt: Some(rtt), srtt: rtt, ..ack_at(now, MSS) }
-    }
-
-    fn avoiding(algorithm: &str, segments: u64) -> Box<dyn CongestionControl> {
-        policy(algorithm, r#""standard""#, &setup(segments * MSS, Some(segments * MSS)))
-    }
 
     /// A sample of the base, four of the present round trip, then a round of a hundred segments: what it adds, in segments.
     fn change(algorithm: &str, base: u64, rtt: u64) -> f64 {
         let mut policy = avoiding(algorithm, 100);
         for rtt in [base, rtt, rtt, rtt, rtt] {
-            policy.on_ack(&Ack { app_limited: true, ..ack(1, rtt) });
+            policy.on_ack(&Ack { app_limited: true, ..ack_of(1, rtt) });
         }
-        (0..100).for_each(|_| policy.on_ack(&ack(1, rtt)));
+        (0..100).for_each(|_| policy.on_ack(&ack_of(1, rtt)));
         policy.window() as f64 / MSS as f64 - 100.0
     }
 
@@ -317,20 +308,16 @@ mod tests {
     #[test]
     fn the_base_is_the_least_of_ten_minutes() {
         let mut policy = avoiding(r#""ledbat""#, 100);
-        let base = |policy: &dyn CongestionControl| {
-            let mut inspection = crate::Inspection::default();
-            policy.inspect(&mut inspection);
-            inspection.readings()[0].value
-        };
-        policy.on_ack(&ack(1000, 50));
+        let base = |policy: &dyn CongestionControl| reading(policy, "base");
+        policy.on_ack(&ack_of(1000, 50));
         for minute in 1..=9 {
-            policy.on_ack(&ack(1000 + minute * 60_000, 80));
+            policy.on_ack(&ack_of(1000 + minute * 60_000, 80));
             assert_eq!(base(&*policy), 0.05);
         }
-        policy.on_ack(&ack(1000 + 600_000, 80));
+        policy.on_ack(&ack_of(1000 + 600_000, 80));
         assert_eq!(base(&*policy), 0.08);
         // After hours without an ACK only the present sample counts.
-        policy.on_ack(&ack(20_000_000, 300));
+        policy.on_ack(&ack_of(20_000_000, 300));
         assert_eq!(base(&*policy), 0.3);
     }
 
@@ -339,15 +326,15 @@ mod tests {
     #[test]
     fn slowdowns_take_a_tenth_of_the_time() {
         let mut policy = policy(r#""ledbat++""#, r#""standard""#, &setup(64 * MSS, None));
-        policy.on_ack(&ack(100, 100));
+        policy.on_ack(&ack_of(100, 100));
         assert_eq!(policy.window(), 64 * MSS + MSS / 2);
-        (0..4).for_each(|_| policy.on_ack(&ack(200, 146)));
+        (0..4).for_each(|_| policy.on_ack(&ack_of(200, 146)));
         assert!(!policy.in_slow_start());
         let mut now = 200;
         let before = loop {
             now += 10;
             let before = policy.window();
-            policy.on_ack(&ack(now, 120));
+            policy.on_ack(&ack_of(now, 120));
             if policy.in_slow_start() {
                 break before;
             }
@@ -358,18 +345,18 @@ mod tests {
         let began = now;
         while policy.window() == 2 * MSS {
             now += 10;
-            policy.on_ack(&ack(now, 120));
+            policy.on_ack(&ack_of(now, 120));
         }
         assert!((240..=260).contains(&(now - began)), "{}", now - began);
         while policy.in_slow_start() {
             now += 1;
-            policy.on_ack(&ack(now, 250)); // far above the target
+            policy.on_ack(&ack_of(now, 250)); // far above the target
         }
         assert!(policy.window() >= before);
         let (took, back) = (now - began, now);
         while !policy.in_slow_start() {
             now += 10;
-            policy.on_ack(&ack(now, 120));
+            policy.on_ack(&ack_of(now, 120));
         }
         // The ACK after the last of the ramp ends it, 10 ms later.
         assert!((now - back).abs_diff(9 * (took + 10)) <= 30, "{} after {took}", now - back);
@@ -380,7 +367,7 @@ mod tests {
     fn a_first_slow_start_that_ends_in_a_loss_is_followed_by_a_slowdown() {
         let mut policy = policy(r#""ledbat++""#, r#""standard""#, &setup(64 * MSS, None));
         policy.on_congestion(&event(CongestionKind::Loss, 64 * MSS));
-        (0..60).for_each(|step| policy.on_ack(&ack(100 + 10 * step, 100)));
+        (0..60).for_each(|step| policy.on_ack(&ack_of(100 + 10 * step, 100)));
         assert!(policy.in_slow_start());
         assert!(policy.ssthresh().abs_diff(32 * MSS) < MSS);
     }
@@ -391,8 +378,8 @@ mod tests {
             let mut policy = avoiding(algorithm, 100);
             policy.on_congestion(&event(CongestionKind::Loss, 100 * MSS));
             assert_eq!(policy.window(), 50 * MSS);
-            policy.on_ack(&ack(1, 20));
-            (0..20_000).for_each(|_| policy.on_ack(&ack(2, 5000)));
+            policy.on_ack(&ack_of(1, 20));
+            (0..20_000).for_each(|_| policy.on_ack(&ack_of(2, 5000)));
             assert_eq!(policy.window(), 2 * MSS);
         }
     }

@@ -99,14 +99,10 @@ impl Avoidance for Scalable {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{MSS, ack, event, policy, setup};
-    use crate::{CongestionControl, CongestionKind};
+    use crate::CongestionKind;
+    use crate::testing::{MSS, ack, avoiding, event};
 
     const LINUX: &str = r#"{"kind": "scalable", "a": 0.02, "legacy_window": 0, "never_below_reno": true}"#;
-
-    fn avoiding(algorithm: &str, segments: u64) -> Box<dyn CongestionControl> {
-        policy(algorithm, r#""standard""#, &setup(segments * MSS, Some(segments * MSS)))
-    }
 
     #[test]
     fn gains_a_hundredth_per_segment_and_loses_an_eighth() {
