@@ -66,6 +66,19 @@ def test_the_delay_of_the_way_is_a_figure_and_the_change_is_marked(result):
         assert len(handles) == len(names)
 
 
+def test_the_delay_of_a_way_over_a_link_that_moves_is_not_flat():
+    wander = [{"every": "1 s", "delay": {"kind": "uniform", "most": "20 ms"}}]
+    scenario = Scenario("two ways", duration="40 s", sample="500 ms")
+    scenario = scenario.link("geo", "a", "b", rate="8 Mbit/s", delay="250 ms", wander=wander)
+    scenario = scenario.link("land", "a", "b", rate="2 Mbit/s", delay="20 ms")
+    scenario = scenario.route("geo").route("land", at="20 s").flow("a", "b", name="f")
+    of_flow, of_link = propagation.delays(longhaul.run(scenario))
+    assert (of_flow.flow, of_link.flow) == ("f", None)
+    before = of_flow.values[of_flow.times < 20]
+    assert len(set(before.round(6))) > 15
+    assert set(of_flow.values[of_flow.times >= 20].round(6)) == {0.02}
+
+
 def test_a_drawing_has_each_way_with_its_time(result):
     planned = drawing.of_document(two_ways().document()).network
     assert [(lane.links, lane.text.rpartition("; ")[2]) for lane in planned.lanes] == [

@@ -1,33 +1,25 @@
-"""How long a link takes without queue and transmission, over a run: where a script, a file, satellites or random steps move it.
-
-What a script does is in the events of a run. What a file, a constellation or random steps do is not: packets are sent once more over such a link
-alone, so fast that they take no time themselves, and their round trip is the delay. So a figure shows what the simulator has, whatever made it.
-"""
+"""How long a link takes without queue and transmission, over a run: where a script, a file, satellites or random steps move it."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import core, course, toml
+from . import core, course, script, toml
 from .document import Document
-from .errors import ResultError, RunError, ScenarioError
+from .errors import LonghaulError
 from .explain import content_of
-from .results import Result, load_run
+from .results import Result
 from .units import read_in
 from .why.case import setting
 
 Values = NDArray[np.float64]
-#: So many packets measure a run, and none follows another sooner than this, in s.
-_PACKETS, _LEAST_S = 1500, 0.02
-#: Kinds of rows in segments.parquet.
-_SENT, _ACK = 0, 2
+#: So many samples of a run, and none sooner than this after another, in s.
+_SAMPLES, _LEAST_S = 1500, 0.02
 
 
 @dataclass(frozen=True)
@@ -56,98 +48,94 @@ def delays(result: Result) -> list[Delay]:
     content = content_of(result)
     length = float(result.summary["duration_s"])
     found: list[Delay] = []
-    moving: dict[int, dict[str, Any]] = {}
+    sources: list[Any] = []
+    moving: dict[int, Delay] = {}
     scripted = course.links_over_time(result)
+    samples = np.arange(0.0, length, max(length / _SAMPLES, _LEAST_S))
     for number, link in enumerate(result.summary["links"]):
-        name = str(link["name"])
-        source = _source(content, name)
-        if source is not None and source not in moving.values():
-            moving[number] = source
-        steps = scripted[number].delay
-        if source is None and not steps.constant:
+        name, steps = str(link["name"]), scripted[number].delay
+        if (source := _source(content, name)) is not None:
+            values = _of_link(result, content, name, samples)
+            if values is None or float(np.ptp(values)) <= 1e-6:
+                continue
+            moving[number] = Delay(number, samples, values, stepped=False)
+            if source not in sources:
+                sources.append(source)
+                found.append(moving[number])
+        elif not steps.constant:
             times = np.array([*steps.times, length])
             made = Delay(number, times, np.array([*steps.values, steps.values[-1]]), stepped=True)
             if not any(
                 np.array_equal(made.times, one.times) and np.array_equal(made.values, one.values) for one in found
             ):
                 found.append(made)
-    for number, source in moving.items():
-        found += _measured(number, source, length, result)
-    return [*_of_flows(result, scripted, length), *sorted(found, key=lambda one: one.number)]
+    return [*_of_flows(result, scripted, moving, length), *found]
 
 
-def _of_flows(result: Result, links: Sequence[course.Link], length: float) -> list[Delay]:
+def _of_flows(result: Result, links: Sequence[course.Link], moving: Mapping[int, Delay], length: float) -> list[Delay]:
     """What the ways of flows are long, where they change: of flows that are alike in this the first."""
     found: dict[tuple[Any, ...], Delay] = {}
+
+    def at(number: int, time: float) -> float:
+        of_link = moving.get(number)
+        return (
+            links[number].delay.at(time) if of_link is None else float(np.interp(time, of_link.times, of_link.values))
+        )
+
     for flow in result.summary["flows"]:
         if not flow.get("ways") or not result.has_tables:
             continue
         had = course.ways(result, flow)
-        paths = [[links[number].delay for number in way["data_path"]] for _, way in had]
-        times = sorted({0.0, *(at for at, _ in had), *(at for path in paths for steps in path for at in steps.times)})
-        places = np.searchsorted([at for at, _ in had], times, side="right") - 1
-        values = [sum(steps.at(at) for steps in paths[place]) for at, place in zip(times, places, strict=True)]
-        key = (tuple(times), tuple(values))
+        passed = {number for _, way in had for number in way["data_path"]}
+        stepped = not passed & moving.keys()
+        times = {0.0, *(begin for begin, _ in had), *(time for number in passed for time in links[number].delay.times)}
+        times |= set() if stepped else set(next(iter(moving.values())).times.tolist())
+        ordered = sorted(times)
+        places = np.searchsorted([begin for begin, _ in had], ordered, side="right") - 1
+        values = [
+            sum(at(number, time) for number in had[place][1]["data_path"])
+            for time, place in zip(ordered, places, strict=True)
+        ]
+        key = (tuple(ordered), tuple(values))
         if len(set(values)) > 1 and key not in found:
             first = flow["data_path"][0] if flow["data_path"] else 0
-            found[key] = Delay(
-                first, np.array([*times, length]), np.array([*values, values[-1]]), stepped=True, flow=str(flow["name"])
-            )
+            ends = (np.array([*ordered, length]), np.array([*values, values[-1]]))
+            found[key] = Delay(first, *ends, stepped=stepped, flow=str(flow["name"]))
     return list(found.values())
 
 
-def _source(content: Mapping[str, Any], name: str) -> dict[str, Any] | None:
-    """The settings of a direction that move its delay, for a link that has nothing else."""
+def _source(content: Mapping[str, Any], name: str) -> Any:
+    """The settings of a direction that move its delay, for a link that has nothing else; `None` without any."""
     if leo := setting(content, name, "leo"):
-        return {"leo": {**leo, "handover": "0 s"}}
+        return leo
     trace = setting(content, name, "trace") or {}
-    if "delay" not in trace:
-        wander = setting(content, name, "wander") or ()
-        if not any("delay" in one for one in wander):
-            return None
-        # What is drawn follows from the seed and the link's name; both directions have the same draws.
-        return {"name": name.rsplit(".", 1)[0], "delay": setting(content, name, "delay"), "wander": list(wander)}
-    follows = {key: trace[key] for key in ("delay", "repeat", "offset") if key in trace}
-    return {"forward": {"trace": follows}, "reverse": {"delay": "0 s"}}
-
-
-def _measured(number: int, source: Mapping[str, Any], length: float, result: Result) -> list[Delay]:
-    """What packets find that are sent once more over a link with these settings alone; nothing if it stands still or cannot be run again."""
-    gap = max(length / _PACKETS, _LEAST_S)
-    document = Document(
-        toml.document(_probe(source, length, gap, int(result.summary["seed"]))),
-        "a link of this run",
-        folder=result.path,
+    if "delay" in trace:
+        return {key: trace[key] for key in ("delay", "repeat", "offset") if key in trace}
+    wander = setting(content, name, "wander") or ()
+    # What is drawn follows from the seed and the link's name; both directions have the same draws.
+    return (
+        (name.rsplit(".", 1)[0], setting(content, name, "delay"), wander)
+        if "delay" in script.wandering(wander)
+        else None
     )
-    with tempfile.TemporaryDirectory(prefix="longhaul-") as place:
-        try:
-            core.run(document, (), out=Path(place), tables=True)
-            frame = load_run(Path(place)).segments
-        except (RunError, ScenarioError, ResultError, OSError):  # a file is gone, or has other values than then
-            return []
-        kind, time, start, end = (frame[name].to_numpy() for name in ("kind", "time_s", "start", "end"))
-    sent, acks = kind == _SENT, kind == _ACK
-    began, last = time[sent], end[sent]
-    order = np.argsort(start[acks], kind="stable")
-    acked, came = start[acks][order], time[acks][order]
-    places = np.searchsorted(acked, last)
-    known = places < len(acked)
-    trips = came[places[known]] - began[known]
-    # Of a file the way back takes no time; else both ways are alike.
-    values = trips if "forward" in source else trips / 2
-    moves = len(values) > 1 and float(np.ptp(values)) > 1e-6
-    return [Delay(number, began[known], values, stepped=False)] if moves else []
 
 
-def _probe(source: Mapping[str, Any], length: float, gap: float, seed: int) -> dict[str, Any]:
-    """Packets over a link with these settings alone, at a rate at which they take no time."""
-    link = {"name": "way", "ends": ["a", "b"], "rate": "1 Tbit/s", **source}
-    # Whole segments: less would wait for an ACK (Nagle), and its ACK for more.
-    app = {"kind": "messages", "size": "1460 B", "gap": f"{gap:.6g} s"}
-    tcp = {"ack_every": 1, "congestion": {"kind": "fixed", "window": "1 MB"}}
-    flow = {"name": "flow", "from": "a", "to": "b", "trace": True, "tcp": tcp, "app": app}
-    run = {"duration": f"{length:.9g} s", "sample": f"{length:.9g} s", "seed": seed}
-    return {"name": "propagation", "run": run, "link": [link], "flow": [flow]}
+def _of_link(result: Result, content: Mapping[str, Any], name: str, times: Values) -> Values | None:
+    """The delay in s of a direction at these times, of its link alone; `None` if it cannot be read, as where a file is gone."""
+    link, _, side = name.rpartition(".")
+    alone: dict[str, Any] = {key: content[key] for key in ("run", "carrier") if key in content}
+    alone["run"] = {key: value for key, value in alone["run"].items() if key in ("duration", "seed")}
+    own = [one for one in content.get("link", ()) if one["name"] == link]
+    ends = dict(zip(("from", "to"), own[0]["ends"], strict=True)) if own else {}
+    alone |= {"link": own} if own else {"dumbbell": content["dumbbell"]}
+    # A scenario has a flow.
+    alone["flow"] = [{"name": "flow", **ends}]
+    document = Document(toml.document(alone), "a link of this run", folder=result.path)
+    try:
+        found = core.course(document, int(side == "reverse"), times.tolist())
+    except LonghaulError:
+        return None
+    return np.array([delay for _, delay in found])
 
 
 def is_handover(content: Mapping[str, Any], link: str, break_s: float) -> bool:
