@@ -93,6 +93,14 @@ def test_a_line_that_cannot_be_read_makes_no_errors_elsewhere(files, capsys):
     assert capsys.readouterr().err.count("error: ") == 1
 
 
+def test_a_list_over_several_lines_that_cannot_be_read_is_one_error(files, capsys):
+    (files / "list.toml").write_text(
+        WRONG.replace("[[link]]", "other = [\n  1,\n  2,\n]\n[[link]]", 1).replace("cubik", "cubic")
+    )
+    assert run(["check", "list.toml"]) == 1
+    assert "expected `=`" not in capsys.readouterr().err
+
+
 def test_warnings_are_those_of_a_run(files, capsys):
     assert run(["check", "warned.toml"]) == 0
     found = capsys.readouterr()

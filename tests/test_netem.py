@@ -388,3 +388,9 @@ def test_a_wrong_line_ends_with_exit_code_2(capsys: pytest.CaptureFixture[str]) 
 def test_a_limit_of_no_packet_is_refused(line: str) -> None:
     with pytest.raises(netem.NetemError, match="lets no packet through"):
         netem.read(line)
+
+
+def test_what_an_overhead_and_slots_lose_is_noted() -> None:
+    _, notes = netem.write({"delay": "10 ms", "overhead": {"bytes": "20 B"}, "slots": {"least": "1 ms", "limit": 50}})
+    assert "not carried: overhead" in " ".join(notes)
+    assert "slots: limit is not carried" in notes

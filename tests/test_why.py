@@ -416,6 +416,15 @@ def test_a_shaper_is_the_limit_that_it_is():
     assert "only a faster shaper" in text
 
 
+def test_the_rate_of_a_shaper_with_a_peak_is_tried_with_its_peak():
+    shaper = {"kind": "tbf", "rate": "5 Mbit/s", "burst": "30 kB", "latency": "100 ms", "peakrate": "8 Mbit/s"}
+    scenario = Scenario("shaped", duration="20 s", warmup="5 s").link(
+        "path", "a", "b", delay="10 ms", forward={"rate": "20 Mbit/s", "queue": shaper}, reverse={"rate": "20 Mbit/s"}
+    )
+    first = why(scenario.flow("a", "b", name="f").document(), seconds=600.0).groups[0]
+    assert [one.cause for one in first.path] == ["full link"], paragraph(first)
+
+
 def test_what_makes_it_worse_is_not_listed_as_without_a_difference():
     """Over GEO, then by land: with a queue that drops nothing, or without the overshoot, a flow of 20 s has less."""
     scenario = Scenario("backup", duration="20 s")

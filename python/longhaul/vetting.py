@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,24 @@ _PLACE = re.compile(r".*?:(\d+):\d+: ([a-z_]+(?:\.[\w-]+)+: )?")
 _LINES = 50
 
 
+def _parses(lines: list[str]) -> bool:
+    try:
+        tomllib.loads("\n".join(lines))
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
+
+
+def _leave_out(lines: list[str], first: int) -> None:
+    """Empties a setting's line, and those that follow of a value over several."""
+    several = _parses(lines)
+    lines[first] = ""
+    for number in range(first + 1, min(first + _LINES, len(lines))):
+        if not several or _parses(lines):
+            return
+        lines[number] = ""
+
+
 def _errors(document: Document, overrides: Overrides, first: list[str]) -> list[str]:
     """All errors of a document. Where a setting cannot be read, reading ends there: the others are found without its line."""
     found, lines = list(first), document.text.split("\n")
@@ -48,7 +67,7 @@ def _errors(document: Document, overrides: Overrides, first: list[str]) -> list[
         place = _PLACE.match(found[-1])
         if len(first) > 1 or not place or place[2] or not re.match(r"\s*[\w.\"'-]+\s*=", lines[int(place[1]) - 1]):
             return in_order()
-        lines[int(place[1]) - 1] = ""
+        _leave_out(lines, int(place[1]) - 1)
         more = core.check(replace(document, text="\n".join(lines)), overrides).errors
         # What is missing now, or makes no sense, may be so for want of that line.
         place = _PLACE.match(more[0]) if len(more) == 1 else None

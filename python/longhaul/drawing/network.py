@@ -467,7 +467,13 @@ def _add_lanes(
         )
         lane.text, lane.limit = _texts(flows, made.is_result)
         if note := flows[0].get("note"):
-            lane.text = f"{lane.text}; {note}" if lane.text else str(note)
+            # The numbers are those of the whole run.
+            whole = (
+                "over all ways: "
+                if made.is_result and "data_path" in flows[0] and len(flows[0].get("ways") or ()) > 1
+                else ""
+            )
+            lane.text = f"{whole}{lane.text}; {note}" if lane.text else str(note)
         _find_limit(made, lane, path, ways, flows)
         for box in found.get("middleboxes") or ():
             acts = {str(one.get("name", one["kind"])): one.get("flows") for one in content.get("middlebox", ())}

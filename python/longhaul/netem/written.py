@@ -90,6 +90,8 @@ def write(settings: Mapping[str, Any]) -> tuple[str, list[str]]:
         parts.append(f"duplicate {_percent_text(settings['duplication'])}")
     if rate is not None:
         parts.append(f"rate {_rate_text(rate)}{_overhead_words(settings.get('overhead'), notes)}")
+    elif settings.get("overhead"):
+        notes.append("not carried: overhead (netem counts it with a rate only)")
     parts += _slot_words(settings.get("slots"), notes)
     known = {
         "rate", "delay", "queue", "jitter", "reordering", "loss", "corruption", "duplication", "overhead", "slots", "name", "ends",
@@ -101,6 +103,7 @@ def write(settings: Mapping[str, Any]) -> tuple[str, list[str]]:
 def _overhead_words(overhead: Any, notes: list[str]) -> str:
     """The words behind a rate: bytes beside those of Ethernet's header, which netem counts by itself, and cells."""
     if not isinstance(overhead, Mapping):
+        notes += [f"not carried: overhead {overhead!r}"] if overhead else []
         return ""
     if overhead.get("mpu"):
         notes.append("overhead: a least length (mpu) is not carried")
@@ -128,6 +131,8 @@ def _slot_words(slots: Any, notes: list[str]) -> list[str]:
         case kind:
             notes.append(f"slots with a {kind} distribution are not carried: it takes a table of iproute2's maketable")
             return []
+    if slots.get("limit", LIMIT) != LIMIT:
+        notes.append("slots: limit is not carried")
     if slots.get("packets"):
         words += f" packets {slots['packets']}"
     if slots.get("bytes"):
@@ -147,20 +152,19 @@ def _jitter_words(jitter: Any, delay: float, notes: list[str]) -> str | None:
     number = {
         key: read_in(value, "s") or 0.0 for key, value in distribution.items() if key in ("most", "mean", "deviation")
     }
-    correlation = ""
     if table.get("correlation"):
         notes.append(
             "jitter.correlation is not carried: netem's correlation of delays has no effect, since it takes remainders"
         )
     match distribution.get("kind"):
         case "uniform":
-            return f"delay {_time_text(delay + number['most'] / 2)} {_time_text(number['most'] / 2)}{correlation}"
+            return f"delay {_time_text(delay + number['most'] / 2)} {_time_text(number['most'] / 2)}"
         case "normal":
             mean, deviation = _time_text(delay + number["mean"]), _time_text(number["deviation"])
-            return f"delay {mean} {deviation}{correlation} distribution normal"
+            return f"delay {mean} {deviation} distribution normal"
         case "pareto" if distribution.get("shape", 3.0) == 3.0:
             mean, spread = _time_text(delay + number["mean"]), _time_text(1.5 * number["mean"])
-            return f"delay {mean} {spread}{correlation} distribution pareto"
+            return f"delay {mean} {spread} distribution pareto"
         case kind:
             notes.append(f"jitter with a {kind} distribution is not carried: it takes a table of iproute2's maketable")
             return None

@@ -496,7 +496,8 @@ def _times(direction: str, factor: float) -> Callable[[dict[str, Any]], None]:
 
         queue = setting(content, direction, "queue")
         if queue and (shaper := shaper_of(queue)):
-            put(content, direction, "queue", {**queue, shaper[0]: faster(queue[shaper[0]])})
+            rates = [key for key in (shaper[0], "peakrate") if queue.get(key)]
+            put(content, direction, "queue", {**queue, **{key: faster(queue[key]) for key in rates}})
         rate, changes = setting(content, direction, "rate"), setting(content, direction, "changes")
         trace = setting(content, direction, "trace")
         if trace and trace.get("rate"):
@@ -713,6 +714,7 @@ def _queues(case: Case) -> Iterator[Intervention]:
             if shaper := shaper_of(queue):
                 # It stays a shaper: what is taken away is its lack of room.
                 put_queue |= {"kind": "tbf", "rate": f"{shaper[1]:.0f} bit/s", "burst": queue.get("burst", "15 kB")}
+                put_queue |= {"peakrate": queue["peakrate"]} if queue.get("peakrate") else {}
             yield Intervention(
                 f"queue {name}",
                 "short queue",
@@ -757,7 +759,7 @@ def _routes(case: Case) -> Iterator[Intervention]:
     ]
     common = set(had[0]).intersection(*had[1:])
     own = [[str(name).rsplit(".", 1)[0] for name in way if name not in common] for way in had]
-    told = [listed(names) for names in own if names]
+    told = list(dict.fromkeys("–".join(dict.fromkeys(names)) for names in own if names))
     between = f" between {listed(told, 'and')}" if len(told) > 1 else " of their ACKs"
     words = f"changes of route{between}, which move packets from one way to another"
     if any(route.get("in_flight") == "lost" for route in case.content.get("route") or ()):
